@@ -20,6 +20,11 @@ const KEY: &str = "runs.key";
 /// The longest experiment.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// The BLAKE3 hash of some bytes, in hexadecimal digits: what proves that a file was not changed.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
 /// Signs the experiment of a run that this user starts.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! How fast the graphics card of this machine searches: both kernels, narrow and wide, and how soon it stops.
+//! The speed of the search on this machine's graphics card: both kernels, narrow and wide, and the time to
+//! stop.
 //!
 //! ```console
 //! $ cargo run --release -p kendall-digest --example card
@@ -15,7 +16,7 @@ use kendall_digest::sha256::{Targets, digest};
 /// Candidates in a timed scan: some seconds on a large card.
 const CANDIDATES: u64 = 1 << 34;
 
-/// How often each figure is taken; the median counts.
+/// The number of measurements of each figure; the median counts.
 const ROUNDS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -41,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The card, and how long it took to open it.
+/// The card, and the time it took to open it.
 fn find(sums: Sums) -> Result<Gpu, Box<dyn Error>> {
     let start = Instant::now();
     let gpu = Gpu::find(sums)?;
@@ -49,19 +50,19 @@ fn find(sums: Sums) -> Result<Gpu, Box<dyn Error>> {
     Ok(gpu)
 }
 
-/// Digests of nothing that is searched.
+/// Digests of candidates outside the searched range.
 fn absent(count: u64) -> Targets {
     Targets::new((0..count).map(|i| digest(u64::MAX - i)).collect::<Vec<_>>()).expect("there are at most 64")
 }
 
-/// Candidates a second of a scan in vain.
+/// Candidates per second of a scan without an answer.
 fn rate(gpu: &mut Gpu, targets: &Targets, candidates: u64) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
     gpu.scan(targets, 0..candidates, &Interrupt::new())?;
     Ok(candidates as f64 / start.elapsed().as_secs_f64())
 }
 
-/// How long a scan goes on after the interrupt is raised, in seconds.
+/// The time from the interrupt to the end of a scan, in seconds.
 fn seconds_to_stop(gpu: &mut Gpu, targets: &Targets) -> Result<f64, Box<dyn Error>> {
     let interrupt = Interrupt::new();
     let (raised, ended) = thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The choice of an engine for this machine: the one that was asked for, or the fastest that computes correctly.
+//! The choice of an engine for this machine: the requested one, or the fastest that computes correctly.
 
 use std::time::Duration;
 
@@ -9,34 +9,34 @@ use crate::sha256::{Outcome, Targets, digest, scan};
 /// No engine could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoChoice {
-    /// The one asked for is none.
+    /// There is no engine of the requested name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),
-    /// The one asked for is for other processors.
+    /// The requested engine is for other processors.
     #[error("this processor cannot run the engine {0}; it can run {available}", available = names_of_available())]
     Unavailable(Engine),
-    /// The one asked for fails its self-test.
+    /// The requested engine fails its self-test.
     #[error("the engine {0} computes wrong digests on this machine; choose another")]
     Wrong(Engine),
 }
 
-/// For how long each engine is timed.
+/// The time for which each engine is measured.
 const TRIAL: Duration = Duration::from_millis(1);
-/// The candidates between two looks at the clock.
+/// The number of candidates between two readings of the clock.
 const SLICE: u64 = 4096;
-/// The most slices, should the clock stand still.
+/// The most slices, in case the clock does not advance.
 const SLICES: usize = 64;
 
 impl Engine {
     /// The environment variable by which users force an engine. Nothing here reads it; see [`choose`](Self::choose).
     pub const VARIABLE: &str = "KENDALL_DIGEST";
 
-    /// The engine named `forced`, which is the value of [`VARIABLE`](Self::VARIABLE) if it is set, or else the
-    /// fastest. All have to pass a self-test; speed is that of SHA-256, by a trial of a millisecond each. `clock`
-    /// tells the time since any instant and never goes back.
+    /// The engine named `forced`, which is the value of [`VARIABLE`](Self::VARIABLE) if it is set, or otherwise the
+    /// fastest. Every engine must pass a self-test; the speed is that of SHA-256, measured for a millisecond each.
+    /// `clock` returns the time since any fixed instant and never goes back.
     ///
     /// # Errors
-    /// Fails only for a forced engine: if there is none of that name, or it does not work here.
+    /// Fails only for a forced engine: if there is no engine of that name, or it does not work here.
     pub fn choose(forced: Option<&str>, clock: impl FnMut() -> Duration) -> Result<Self, NoChoice> {
         match forced {
             Some(name) => name.parse::<Self>().map_err(NoChoice::from).and_then(Self::proven),
@@ -61,7 +61,7 @@ impl Engine {
         timed.min_by_key(|&(shortest, _)| shortest).map_or(Self::Portable, |(_, engine)| engine)
     }
 
-    /// Whether it finds known answers, and nothing where there is nothing.
+    /// Whether it finds known answers, and reports no match where there is nothing to find.
     fn is_right(self) -> bool {
         [3_u64, 1 << 20, (9 << 32) + 77, u64::MAX - 200].into_iter().all(|start| {
             let value = start + 101;
@@ -71,7 +71,7 @@ impl Engine {
         })
     }
 
-    /// The shortest time for a slice within a trial.
+    /// The shortest time for a slice in this measurement.
     fn trial(self, clock: &mut impl FnMut() -> Duration) -> Duration {
         let targets = Targets::one(digest(u64::MAX));
         let interrupt = Interrupt::new();
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forced_engine_is_taken_without_a_look_at_the_clock() {
+    fn a_forced_engine_is_chosen_without_reading_the_clock() {
         for engine in Engine::available() {
             let chosen = Engine::choose(Some(engine.name()), || panic!("nothing is to be timed"));
             assert_eq!(chosen, Ok(engine));
@@ -121,7 +121,7 @@ mod tests {
         let mut now = Duration::ZERO;
         let clock = || {
             looks += 1;
-            // Each engine is done after two looks, since a second is longer than a trial.
+            // Each engine is done after two readings, since a second is longer than a trial.
             let is_last = looks > 2 * (engines - 1);
             now += if is_last { Duration::from_millis(2) } else { Duration::from_secs(1) };
             now
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_ends_every_trial() {
+    fn a_clock_that_does_not_advance_ends_every_trial() {
         assert!(Engine::choose(None, Duration::default).is_ok());
     }
 }

@@ -1,12 +1,12 @@
-//! The instruction sets there are kernels for, and the choice among them.
+//! The instruction sets for which there are kernels, and the choice among them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// An instruction set that there are kernels for.
+/// An instruction set for which there are kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// Plain Rust, on any processor: the truth that the others are tested against.
+    /// Plain Rust, on any processor: the reference for the tests of the others.
     Portable,
     /// The SHA extensions of x86-64, several candidates interleaved.
     ShaNi,
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// The vectors of a processor that has this engine, for digests with which its SHA extensions are no help.
+    /// The vectors of a processor that has this engine, for digests that its SHA extensions do not speed up.
     pub(crate) fn vectors(self) -> Self {
         match self {
             Self::ShaNi if Self::Avx2.is_available() => Self::Avx2,
@@ -80,7 +80,7 @@ impl fmt::Display for Engine {
     }
 }
 
-/// No engine has this name.
+/// The error for an unknown name of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown engine {0:?}; this processor can run {available}", available = names_of_available())]
 pub struct UnknownEngine(pub String);

@@ -1,12 +1,11 @@
-//! SHA-256 of 64-bit integers on a graphics card of NVIDIA, where there is one.
+//! SHA-256 of 64-bit integers on an NVIDIA graphics card, where there is one.
 //!
-//! Nothing of it is needed to build or to run: the driver's library is looked for when [`Gpu::find`] is called,
-//! and that there is none is an answer like another. The kernel is written by the program itself (module `ptx`, from
-//! the same formulas as all others) and translated by the driver for the card at hand. Every find is checked by
-//! the whole hash on the processor, so a card can miss an answer but not invent one; that it misses none is tried
-//! on known answers before it is used.
+//! Nothing of it is needed to build or to run: [`Gpu::find`] looks for the driver's library, and its absence is an
+//! ordinary answer. The program writes the kernel (module `ptx`, from the same formulas as all others) and the
+//! driver translates it for the card. The processor checks every find with the whole hash, so a card can miss an
+//! answer but not invent one; it is tested on known answers before use, to detect a card that misses them.
 //!
-//! What a card does wrong is an error and no panic, so that the search can go on without it.
+//! A failure of the card is an error and not a panic, so that the search can continue without it.
 
 mod device;
 mod driver;
@@ -36,11 +35,11 @@ use crate::sha256::{Outcome, Targets};
 pub struct Gpu(driver::Driver);
 
 impl Gpu {
-    /// The first card that the driver names (`CUDA_VISIBLE_DEVICES` chooses), tried on known answers. It takes
-    /// some tenths of a second the first time, while the driver translates the kernel.
+    /// The first card that the driver names (`CUDA_VISIBLE_DEVICES` chooses), tested on known answers. It takes some
+    /// tenths of a second the first time, while the driver translates the kernel.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// Reports what is missing.
     pub fn find(sums: Sums) -> Result<Self, GpuAbsent> {
         let mut card = driver::Driver::find(sums)?;
         match scan::finds_known_answers(&mut card)? {
@@ -49,22 +48,22 @@ impl Gpu {
         }
     }
 
-    /// What the card is called.
+    /// The name of the card.
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// How many candidates keep the card busy for some milliseconds. A scan should be given several times as many:
-    /// beginning and ending it costs about a tenth of a millisecond.
+    /// The number of candidates that keep the card busy for some milliseconds. Make a scan several times as long:
+    /// its start and end cost about a tenth of a millisecond.
     pub fn batch(&self) -> u32 {
         self.0.batch()
     }
 
     /// The first candidate in `range` that is behind one of the targets, as [`crate::sha256::scan`] finds it. An
-    /// interrupt is seen within about a millisecond.
+    /// interrupt takes effect within about a millisecond.
     ///
     /// # Errors
-    /// Fails if the card does, which should then be used no more.
+    /// Fails if the card does; then use it no more.
     pub fn scan(
         &mut self,
         targets: &Targets,

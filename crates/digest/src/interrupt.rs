@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A word by which a running scan can be stopped from another thread. Kernels look at it every few candidates,
-/// so a scan ends within about a microsecond of [`raise`](Self::raise). Keep it on a pair of cache lines of its own
-/// (`#[repr(align(128))]`), so that reading it costs nothing while no thread writes.
+/// A word by which a running scan can be stopped from another thread. Kernels poll it every few candidates, so a scan ends
+/// within about a microsecond of [`raise`](Self::raise). Keep it on a separate pair of cache lines (`#[repr(align(128))]`),
+/// so that reading it costs nothing while no thread writes.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Interrupt(AtomicU32);
@@ -15,19 +15,19 @@ impl Interrupt {
         Self(AtomicU32::new(0))
     }
 
-    /// Uses a word of the caller's: raised while it is not 0.
+    /// Uses a word of the caller: raised while it is not 0.
     #[allow(unsafe_code, reason = "a cast between a type and its transparent wrapper")]
     pub fn over(word: &AtomicU32) -> &Self {
         // SAFETY: `Self` is a transparent wrapper of `AtomicU32`, and the reference lives as long as the one it is made of.
         unsafe { &*std::ptr::from_ref(word).cast::<Self>() }
     }
 
-    /// Asks the scans that look at it to stop.
+    /// Stops the scans that poll it.
     pub fn raise(&self) {
         self.0.store(1, Ordering::Release);
     }
 
-    /// Takes the wish back.
+    /// Withdraws the interrupt.
     pub fn lower(&self) {
         self.0.store(0, Ordering::Release);
     }

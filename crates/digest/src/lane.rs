@@ -1,7 +1,7 @@
-//! What a kernel computes with: words of 32 bits, one or many at a time.
+//! The data type of a kernel: words of 32 bits, one or many at a time.
 //!
-//! The formulas of each digest are written once, over this trait, and each instruction set fills it in. A lane
-//! need not hold numbers: the generators of machine code fill it in by writing the instruction down.
+//! The formulas of each digest are written once, over this trait, and each instruction set implements it. A
+//! lane need not hold numbers: the generators of machine code implement it by recording the instruction.
 
 /// A vector of 32-bit words, one for each candidate that is computed at the same time.
 pub(crate) trait Lane: Copy {
@@ -32,7 +32,7 @@ pub(crate) trait Lane: Copy {
     /// The bits of `yes` where those of `self` are set, and those of `no` elsewhere.
     fn choose(self, yes: Self, no: Self) -> Self;
 
-    /// Each bit as most of the three have it.
+    /// Each bit as in the majority of the three.
     fn majority(a: Self, b: Self, c: Self) -> Self;
 }
 

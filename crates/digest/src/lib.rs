@@ -1,7 +1,7 @@
-//! Searches ranges of candidates for those behind digests, at the limit of the processor.
+//! Searches ranges of candidates for those behind digests, at the limit of the processor's speed.
 //!
 //! The formulas of a digest are written once, in portable Rust over a trait of vector lanes; each instruction
-//! set fills the trait in, and the portable kernel is the truth that all others are tested against.
+//! set implements the trait, and the portable kernel is the reference for the tests of all others.
 //!
 //! ```
 //! use kendall_digest::{Engine, Interrupt, sha256};

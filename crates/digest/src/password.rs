@@ -1,7 +1,7 @@
 //! SHA-1, SHA-256 and MD5 of short passwords.
 //!
-//! A [`Mask`] is a space of candidates, [`Targets`] are digests of one of the algorithms. A [`Search`] is made
-//! of both once, and then [`scan`](Search::scan)s any ranges of candidates, also from several threads.
+//! A [`Mask`] is a space of candidates, [`Targets`] are digests of one of the algorithms. A [`Search`] is built from
+//! both once, and then [`scan`](Search::scan)s any ranges of candidates, also from several threads.
 //!
 //! ```
 //! use kendall_digest::password::{Mask, Outcome, Search, Targets, sha1};
@@ -59,7 +59,7 @@ pub fn sha256(message: &[u8]) -> [u8; 32] {
     sha2::Sha256::digest(message).into()
 }
 
-/// What the digests of passwords were made with.
+/// The hash function of the digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// SHA-1 (FIPS 180-4).
@@ -88,7 +88,7 @@ impl Targets {
     /// SHA-1 digests.
     ///
     /// # Errors
-    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    /// Fails for an empty list, or more than [`MOST`](Self::MOST) digests.
     pub fn sha1(digests: impl Into<Vec<[u8; 20]>>) -> Result<Self, TargetCount> {
         let digests = digests.into();
         check_count(digests.len()).map(|()| Self(Digests::Sha1(digests)))
@@ -97,7 +97,7 @@ impl Targets {
     /// SHA-256 digests.
     ///
     /// # Errors
-    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    /// Fails for an empty list, or more than [`MOST`](Self::MOST) digests.
     pub fn sha256(digests: impl Into<Vec<[u8; 32]>>) -> Result<Self, TargetCount> {
         let digests = digests.into();
         check_count(digests.len()).map(|()| Self(Digests::Sha256(digests)))
@@ -106,13 +106,13 @@ impl Targets {
     /// MD5 digests.
     ///
     /// # Errors
-    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    /// Fails for an empty list, or more than [`MOST`](Self::MOST) digests.
     pub fn md5(digests: impl Into<Vec<[u8; 16]>>) -> Result<Self, TargetCount> {
         let digests = digests.into();
         check_count(digests.len()).map(|()| Self(Digests::Md5(digests)))
     }
 
-    /// What the digests were made with.
+    /// The hash function of the digests.
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
             Digests::Sha1(_) => Algorithm::Sha1,
@@ -121,7 +121,7 @@ impl Targets {
         }
     }
 
-    /// Which of the targets this word is behind: for words from a list, which no mask describes.
+    /// The index of the target that this word is behind: for words from a list, which no mask describes.
     pub fn position_of(&self, word: &[u8]) -> Option<usize> {
         match &self.0 {
             Digests::Sha1(digests) => place(digests, &sha1(word)),
@@ -161,11 +161,10 @@ pub struct Search {
 }
 
 impl Search {
-    /// Makes ready for scanning, which takes some microseconds. The SHA extensions are a help for SHA-256 only, so with
-    /// them go the vectors that a processor of their kind has.
+    /// Prepares a search, which takes some microseconds. The SHA extensions only speed up SHA-256, so for the other
+    /// digests their engine uses the vectors that a processor of its kind has.
     pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
-        // How many streams are fastest was measured: with more, registers are stored in between, and that is slow
-        // at times.
+        // The fastest number of streams was measured: with more, registers are spilled, which can be slow.
         let kernel = match (&targets.0, engine.vectors()) {
             #[cfg(target_arch = "x86_64")]
             (Digests::Sha256(digests), _) if engine == Engine::ShaNi => {
@@ -204,7 +203,7 @@ impl Search {
         Self { targets: targets.clone(), mask: mask.clone(), kernel }
     }
 
-    /// Scanning is fastest where ranges begin and end at multiples of this, and are many times as long.
+    /// The grain: scanning is fastest where ranges begin and end at multiples of it, and are many times as long.
     pub fn grain(&self) -> u64 {
         self.kernel.row_length() * self.kernel.rows() as u64
     }
@@ -234,7 +233,7 @@ impl Search {
         Outcome::Absent
     }
 
-    /// The same for the rows of these blocks, of which `row` is the number of the first.
+    /// The same for the rows of these blocks, of which `row` is the index of the first.
     fn scan_rows(&self, row: u64, blocks: &[Block], range: &Range<u64>, interrupt: &Interrupt) -> Outcome {
         let (streams, vectors) = (self.kernel.streams(), self.kernel.vectors());
         let mut until = blocks.len().div_ceil(streams) * vectors;
@@ -256,8 +255,8 @@ impl Search {
             let found = candidates
                 .find_map(|number| Some((number, self.targets.position_of(&self.mask.password(number))?)));
             if found.is_some() {
-                // The vectors to come have candidates of the same rows, so this need not be the first; later rows
-                // have none before it.
+                // Later vectors have candidates of the same rows, so this need not be the first match; later rows have
+                // none before it.
                 until = (group + 1) * vectors;
             }
             first = first.into_iter().chain(found).min();

@@ -1,7 +1,7 @@
 //! PBKDF2 with HMAC-SHA1 (RFC 8018, RFC 2104), of several passwords at once.
 //!
-//! A derivation is a chain of digests, each of which needs the one before: one alone leaves a processor waiting
-//! for its own results. So passwords go side by side, in lanes of vectors or interleaved.
+//! A derivation is a chain of digests, each of which needs the one before: a single one leaves the processor waiting
+//! for its results. So several passwords are processed in parallel, in lanes of vectors or interleaved.
 //!
 //! ```
 //! use kendall_digest::{Engine, pbkdf2};
@@ -28,20 +28,20 @@ pub type Block = [u8; BLOCK_BYTES];
 /// # Panics
 /// Panics if `rounds` is 0.
 pub fn derive(engine: Engine, passwords: &[&[u8]], salt: &[u8], rounds: u32) -> Vec<Block> {
-    assert!(rounds > 0, "PBKDF2 has a round at least");
+    assert!(rounds > 0, "PBKDF2 has at least one round");
     let chains: Vec<Chain> = passwords.iter().map(|password| Chain::new(password, salt)).collect();
     let kernel = Kernel::of(engine);
     let words = chains.chunks(kernel.lanes).flat_map(|chains| (kernel.run)(chains, rounds));
     words.map(to_bytes).collect()
 }
 
-/// How many passwords this engine derives keys from side by side.
+/// The number of passwords from which this engine derives keys in parallel.
 pub fn lanes(engine: Engine) -> usize {
     Kernel::of(engine).lanes
 }
 
 /// The engine that derives this many keys in the shortest time on this processor, by measurements: the SHA extensions
-/// are the fastest for few; more than these interleave fill the long vectors.
+/// are the fastest for few keys; more than they interleave fill the long vectors.
 pub fn engine_for(keys: usize) -> Engine {
     let order = if keys > lanes(Engine::ShaNi) {
         [Engine::Avx512, Engine::ShaNi, Engine::Avx2, Engine::Neon]
@@ -51,7 +51,7 @@ pub fn engine_for(keys: usize) -> Engine {
     order.into_iter().find(|engine| engine.is_available()).unwrap_or(Engine::Portable)
 }
 
-/// How many keys are derived side by side at most on this processor.
+/// The most keys that this processor derives in parallel.
 pub fn most_lanes() -> usize {
     lanes(engine_for(usize::MAX))
 }
@@ -62,11 +62,11 @@ fn to_bytes(words: State) -> Block {
     bytes
 }
 
-/// Derives keys side by side.
+/// A kernel that derives keys in parallel.
 struct Kernel {
-    /// How many at most.
+    /// The most keys at once.
     lanes: usize,
-    /// What all rounds of each make together; there must be one chain at least.
+    /// Runs all rounds of each chain; there must be at least one chain.
     run: fn(&[Chain], u32) -> Vec<State>,
 }
 

@@ -38,7 +38,7 @@ pub fn digest(value: u64) -> Digest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Targets {
     digests: Vec<Digest>,
-    /// For each digest, the word that tells almost all other candidates from it.
+    /// For each digest, the word that distinguishes it from almost all other candidates.
     pub(crate) wanted: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Targets {
     /// Several digests.
     ///
     /// # Errors
-    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    /// Fails for an empty list, or more than [`MOST`](Self::MOST) digests.
     pub fn new(digests: impl Into<Vec<Digest>>) -> Result<Self, TargetCount> {
         let digests = digests.into();
         if !(1..=Self::MOST).contains(&digests.len()) {
@@ -74,28 +74,28 @@ impl Targets {
         &self.digests
     }
 
-    /// Which of the targets this candidate is behind.
+    /// The index of the target that this candidate is behind.
     pub(crate) fn matched(&self, candidate: u64) -> Option<usize> {
         let digest = digest(candidate);
         self.digests.iter().position(|target| *target == digest)
     }
 }
 
-/// What came of a scan.
+/// The outcome of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The first candidate in the range that is behind one of the targets.
     Found {
         /// The candidate.
         value: u64,
-        /// The place of its digest among the targets.
+        /// The index of its digest among the targets.
         target: usize,
     },
     /// No candidate in the range is behind any target.
     Absent,
     /// The scan was interrupted. No candidate below `at` is behind any target.
     Stopped {
-        /// The first candidate that was not looked at.
+        /// The first candidate that was not tested.
         at: u64,
     },
 }
@@ -114,7 +114,7 @@ impl Outcome {
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
-        // Whatever a caller asks for, no instruction is run that the processor does not know.
+        // For any request of a caller, this only runs instructions that the processor has.
         _ if !engine.is_available() => portable::sweep,
         #[cfg(target_arch = "aarch64")]
         Engine::Neon => arm::neon::sweep,
@@ -130,9 +130,9 @@ pub(crate) fn kernel(engine: Engine) -> Kernel {
     }
 }
 
-/// How many cycles a candidate takes at least on this engine, as long as its vector units can begin four
-/// operations a cycle, or one `sha256rnds2` every second cycle: what kernels are measured against. Nothing where
-/// such a bound is not known.
+/// The least number of cycles per candidate on this engine, if its vector units can begin four operations a
+/// cycle, or one `sha256rnds2` every second cycle: the bound with which kernels are compared. `None` where no
+/// such bound is known.
 pub fn least_cycles(engine: Engine) -> Option<f64> {
     match engine {
         // 28 times two rounds.
@@ -186,7 +186,8 @@ pub fn scan(engine: Engine, targets: &Targets, range: Range<u64>, interrupt: &In
 mod tests {
     use super::*;
 
-    /// A scan would hide that a kernel stops where nothing matches: it looks, finds nothing and goes on.
+    /// A scan would hide that a kernel stops where nothing matches: it tests the group, finds nothing and goes
+    /// on.
     #[test]
     fn every_kernel_stops_before_the_group_that_matches_and_nowhere_else() {
         const GROUPS: u32 = 5;
@@ -225,12 +226,12 @@ mod tests {
         }
     }
 
-    /// No candidate's digest, but one that kernels take for that of `value`.
+    /// A digest of no candidate, which kernels mistake for that of `value`.
     fn decoy(value: u64) -> Digest {
         let mut decoy = digest(value);
         let right = wanted(&decoy);
         decoy[0] ^= 1;
-        // The last word of the state goes into the wanted word as it is.
+        // The wanted word contains word 7 of the state unchanged.
         let last = u32::from_be_bytes(decoy[28..].try_into().unwrap());
         let last = last.wrapping_add(right).wrapping_sub(wanted(&decoy));
         decoy[28..].copy_from_slice(&last.to_be_bytes());

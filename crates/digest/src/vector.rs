@@ -1,4 +1,4 @@
-//! What kernels need of an instruction set, and several vectors computed side by side.
+//! The operations of an instruction set that kernels need, and several vectors computed in parallel.
 
 use crate::lane::Lane;
 
@@ -9,18 +9,18 @@ pub(crate) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 
-/// The most candidates that any vector has words of.
+/// The most candidates of any vector.
 pub(crate) const MOST_LANES: usize = 16;
 
 /// A register of words, one for each of [`LANES`](Self::LANES) candidates.
 pub(crate) trait Vector: Lane<Word = u32> + Send + Sync + 'static {
-    /// How many candidates it has words of.
+    /// The number of candidates of a vector.
     const LANES: usize;
 
     /// The vector of these words, of which there must be [`LANES`](Self::LANES).
     fn of(words: &[u32]) -> Self;
 
-    /// Writes the words down; there must be room for [`LANES`](Self::LANES).
+    /// Writes the words; the slice must have [`LANES`](Self::LANES) entries.
     fn write(self, words: &mut [u32]);
 
     /// `a ⊕ b`.
@@ -32,9 +32,9 @@ pub(crate) trait Vector: Lane<Word = u32> + Send + Sync + 'static {
     /// Not 0 if the words of some candidate are the same in both.
     fn equal(self, other: Self) -> u32;
 
-    /// The same vector, but computed after all on which this was called before. The compiler takes independent
-    /// streams apart and computes one after the other, each waiting for its own results; this keeps them side by
-    /// side.
+    /// The same vector, but computed after all on which this was called before. Without it, the compiler separates
+    /// independent streams and computes one after the other, each waiting for its own results; this keeps them
+    /// interleaved.
     #[inline(always)]
     fn in_order(self) -> Self {
         self
@@ -44,8 +44,8 @@ pub(crate) trait Vector: Lane<Word = u32> + Send + Sync + 'static {
     fn run<T: Task>(task: T) -> T::Output;
 }
 
-/// What is to be compiled for an instruction set. All that handles vectors is to be `#[inline(always)]`, and no
-/// closure: what is compiled apart knows nothing of the instructions, and each of them becomes a call.
+/// A task to compile for an instruction set. All code that handles vectors must be `#[inline(always)]`, and not a
+/// closure: code that is compiled separately does not know the instructions, and each of them becomes a call.
 pub(crate) trait Task {
     type Output;
 
@@ -85,8 +85,8 @@ impl Vector for u32 {
     }
 }
 
-/// Does the same for each of `N` streams. No loop: kernels would have thousands of them, and the compiler would spend
-/// most of its time on unrolling them.
+/// Applies a function to each of `N` streams. Not a loop: kernels would have thousands of them, and the compiler would
+/// spend most of its time on unrolling them.
 macro_rules! each {
     ($i:ident in $n:ident $body:block) => { each!($i in $n $body 0 1 2 3 4 5) };
     ($i:ident in $n:ident $body:block $($stream:literal)*) => {
@@ -98,19 +98,19 @@ macro_rules! each {
     };
 }
 
-/// `N` vectors, up to 6, on which the same is done in turn, so that none has to wait for its own last result. Each has
-/// constants of its own.
+/// `N` vectors, up to 6, to which the same operations are applied in turn, so that none has to wait for its own last
+/// result. Each has separate constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Streams<V, const N: usize>(pub(crate) [V; N]);
 
 impl<V: Vector, const N: usize> Streams<V, N> {
-    /// The same word for all candidates of all.
+    /// The same word for all candidates of all vectors.
     #[inline(always)]
     pub(crate) fn same(word: u32) -> Self {
         Self::all(V::splat(word))
     }
 
-    /// The same vector in all.
+    /// The same vector N times.
     #[inline(always)]
     pub(crate) fn all(vector: V) -> Self {
         Self([vector; N])

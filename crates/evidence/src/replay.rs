@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use candidates::{Candidate, Candidates, ReplayVerdict, candidates};
 pub use fit::{Fit, Pair, QuantileError};
+pub use serve::{Visit, departures};
 
 use crate::{RowClass, Trial};
 use visits::Visits;

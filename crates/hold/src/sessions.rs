@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 
 use kendall_service::{
-    Delivery, Handler, Heard, Hearing, InSessions, Malformed, Message, Outlet, Registry, Server,
+    Delivery, Handler, SessionDecoded, SessionDecoding, InSessions, Malformed, Message, Outlet, Registry, Server,
     ServiceError, SessionLimits, Sessions, Step, Turn,
 };
 
@@ -87,20 +87,20 @@ impl Sessions for HoldSessions {
         Session { outlet, user: None }
     }
 
-    fn decode(&self, session: &mut Session, bytes: &[u8]) -> Hearing<Self> {
+    fn decode(&self, session: &mut Session, bytes: &[u8]) -> SessionDecoding<Self> {
         let Some(from) = session.user else {
             return known(decode_opening(bytes), |user| {
                 session.user = Some(user);
                 self.present().insert(user, session.outlet.clone());
                 // Its queue is empty, so this fails only where the session has ended.
                 let _ = session.outlet.push(&Answer { nonce: user, fate: Fate::Present });
-                Heard::nothing(OPENING_BYTES)
+                SessionDecoded::nothing(OPENING_BYTES)
             });
         };
         known(decode_request(bytes), |request| {
             let (job, left_ns) = self.hold.work(request.nonce);
             let refusal = Answer { nonce: request.nonce, fate: Fate::Refused };
-            Heard::work(REQUEST_BYTES, job, SessionTask { request, from, left_ns }, refusal)
+            SessionDecoded::work(REQUEST_BYTES, job, SessionTask { request, from, left_ns }, refusal)
         })
     }
 
@@ -135,8 +135,8 @@ impl Sessions for HoldSessions {
 /// What the runtime is told of bytes that were read.
 fn known<T>(
     read: Result<T, Fault>,
-    heard: impl FnOnce(T) -> Heard<SessionTask, Answer>,
-) -> Hearing<HoldSessions> {
+    heard: impl FnOnce(T) -> SessionDecoded<SessionTask, Answer>,
+) -> SessionDecoding<HoldSessions> {
     match read {
         Ok(read) => Ok(Some(heard(read))),
         Err(Fault::Incomplete) => Ok(None),

@@ -21,14 +21,14 @@ use crate::{input, print};
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of
+    /// The folder of a run, results/EXPERIMENT/INSTANT, or the folders of recorded loads of one server; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of
     /// wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust, one file per load
     #[arg(required = true, value_name = "MEASURED")]
-    measured: Vec<PathBuf>,
+    pub(crate) measured: Vec<PathBuf>,
 
     /// The points to use of a run that varied more than the load, such as "workers 2"
     #[arg(long, value_name = "FACTOR VALUE")]
-    group: Option<String>,
+    pub(crate) group: Option<String>,
 
     /// Time that passes outside the station, such as 0.02 or 20ms; from timestamps or fitted if not given
     #[arg(long, value_name = "DURATION", value_parser = seconds)]

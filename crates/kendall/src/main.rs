@@ -30,6 +30,7 @@ mod serve;
 mod subcommands;
 mod systems;
 mod target;
+mod validate;
 mod web;
 
 use std::io;
@@ -95,6 +96,8 @@ enum Command {
     Link(link::Link),
     /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
     Peak(peak::PeakOptions),
+    /// Check how right predictions are for a server: predict loads, then measure them: kendall validate URL
+    Validate(validate::ValidateOptions),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -149,6 +152,7 @@ fn main() -> ExitCode {
         Command::Probe(options) => probe::probe(&options),
         Command::Link(link) => link::link(&link),
         Command::Peak(options) => peak::peak(&options),
+        Command::Validate(options) => validate::validate(&options),
         Command::Serve(served) => serve::serve(served),
         Command::OfSystem(command) => subcommands::run(&command),
         Command::Curve(command) => curve(command),

@@ -12,7 +12,7 @@ use kendall_station::Estimate;
 use kendall_stats::number::{significant, time, time_with_interval};
 
 use crate::gate::Gate;
-use crate::options::positive_time;
+use crate::options::{positive_time, share};
 use crate::target::{Target, TargetSettings};
 use crate::{INTERRUPTED, print, quiet};
 
@@ -55,14 +55,6 @@ pub(crate) struct PeakOptions {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
-    match number.trim().parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&(value * scale)) => Ok(value * scale),
-        _ => Err("must be a share such as 1% or 0.01".into()),
-    }
 }
 
 pub(crate) fn peak(options: &PeakOptions) -> anyhow::Result<ExitCode> {

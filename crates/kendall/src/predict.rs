@@ -1,4 +1,6 @@
-//! `kendall predict`.
+//! `kendall predict`: from the single requests of a run where there are some, otherwise from a curve through mean response times.
+
+mod requests;
 
 use std::process::ExitCode;
 
@@ -32,6 +34,9 @@ pub(crate) struct PredictOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     with_servers: Option<u32>,
 
+    #[command(flatten)]
+    other: requests::OtherConditions,
+
     /// Find the highest load that meets an objective, such as 'p99<50ms' or 'mean<0.2s'; with --rate, also how many
     /// servers that rate needs
     #[arg(long, value_name = "OBJECTIVE", required_unless_present_any = ["rate", "users"])]
@@ -52,6 +57,11 @@ impl PredictOptions {
 }
 
 pub(crate) fn predict(options: &PredictOptions) -> anyhow::Result<ExitCode> {
+    if options.users.is_none()
+        && let Some(status) = requests::predict(options)?
+    {
+        return Ok(status);
+    }
     let Read { fit, warnings, .. } = options.measured.fit()?;
     let fit = fit?;
     let prediction =

@@ -31,6 +31,7 @@ mod surroundings;
 mod trial;
 mod trial_error;
 mod unstamped;
+mod validation;
 mod view;
 mod watching;
 
@@ -47,3 +48,7 @@ pub use server::{LISTENING, ServerError, stop_when_stdin_ends};
 pub use stop::TrialPrecision;
 pub use surroundings::{LoadedServers, Quietness, look_around, wait_until_quiet};
 pub use trial_error::TrialError;
+pub use validation::{
+    Compared, ExperimentServer, Predicted, Validated, Validation, ValidationError, ValidationEvent,
+    ValidationReport, with_server,
+};

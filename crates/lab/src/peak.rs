@@ -214,9 +214,21 @@ pub fn capacity(
     setting: &PeakSetting,
     cancel: &AtomicBool,
 ) -> Result<(u32, f64), PeakError> {
-    let light = Driver { workload, setting, cancel, runs: 0 }.light(&mut |_| {})?;
+    let light = light_load(workload, setting, cancel)?;
     let most = light.throughput_per_s.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     Ok(most.expect("one user was tried"))
+}
+
+/// Measures the throughput of closed populations of one user, two, four and so on, until it stops growing.
+///
+/// # Errors
+/// As [`capacity`].
+pub(crate) fn light_load(
+    workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    setting: &PeakSetting,
+    cancel: &AtomicBool,
+) -> Result<LightLoad, PeakError> {
+    Driver { workload, setting, cancel, runs: 0 }.light(&mut |_| {})
 }
 
 /// The length of a probe: as given, and long enough for the number of requests that the objective needs.
@@ -231,6 +243,12 @@ impl LightLoad {
     fn curve(&self) -> Curve {
         let service_s = f64::from(self.servers) / self.most_per_s();
         Curve::new(self.servers, service_s, (self.response_s - service_s).max(0.0))
+    }
+
+    /// The users with the highest throughput.
+    pub(crate) fn users(&self) -> u32 {
+        let most = self.throughput_per_s.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        most.map_or(1, |point| point.0)
     }
 
     fn most_per_s(&self) -> f64 {

@@ -73,7 +73,7 @@ pub(crate) struct Bench<'a> {
 
 impl Bench<'_> {
     /// Finds or starts the server of a combination, with its log and stamps in a folder: at the server's end of a link, or here.
-    fn serve(
+    pub(crate) fn serve(
         &self,
         combination: &Combination,
         folder: &Path,
@@ -98,7 +98,7 @@ impl Bench<'_> {
         Ok(Serving::Started(server, stamps))
     }
 
-    fn workload(
+    pub(crate) fn workload(
         &self,
         server: SocketAddr,
         combination: &Combination,

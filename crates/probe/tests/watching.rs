@@ -1,6 +1,6 @@
-//! Watches small servers.
+//! What the probe sees of little servers.
 //!
-//! The test program starts itself again as each server, so that servers are separate processes.
+//! This program starts itself again as each of them, so that they are their own processes.
 
 use std::process::Command;
 use std::thread;
@@ -27,7 +27,7 @@ fn start(what: &str) -> Again {
     Again::start(what).0
 }
 
-/// The summary of a server.
+/// What the probe sees of a server.
 fn watched(server: &Again) -> Summary {
     let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
     let watch = Watch::start(&Config::default(), &[target]).unwrap();
@@ -96,9 +96,9 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
 }
 
 fn a_profile_tells_which_function_uses_the_cpu() {
-    // One function does three times the work of the other. Of 400 samples or more, a ratio beyond 2 to 5 has a probability below
-    // 2·10⁻⁴; but if the host takes the core away during one of the two, that counts as its work.
-    kendall_testbed::unless_disturbed(|| match work_of_long_to_short() {
+    // One has three times the work of the other. Of 400 samples or more, a ratio beyond 2 to 5 has a probability below 2·10⁻⁴; but a host
+    // that takes the core away during one of the two counts as that one's work.
+    kendall_testbed::unless_disturbed(|| match work_of_long_to_short()? {
         Some(ratio) if !(2.0..5.0).contains(&ratio) => Err(format!("{ratio} to 1")),
         Some(_) => Ok(()),
         None => {
@@ -108,8 +108,8 @@ fn a_profile_tells_which_function_uses_the_cpu() {
     });
 }
 
-/// The samples in [`long`] for each in [`short`], of a server that calls both in turn; none where the kernel denies sampling.
-fn work_of_long_to_short() -> Option<f64> {
+/// The samples in [`long`] for each in [`short`], of a server that calls both in turn; `None` where nothing can be sampled.
+fn work_of_long_to_short() -> Result<Option<f64>, String> {
     let server = start("two functions");
     let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
     let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
@@ -118,7 +118,7 @@ fn work_of_long_to_short() -> Option<f64> {
     let profile = profile.unwrap();
     if profile.samples == 0 {
         eprintln!("{}", profile.notes.join(" "));
-        return None;
+        return Ok(None);
     }
     let within = |function: &str| {
         let name = format!("watching::{function}");
@@ -127,11 +127,15 @@ fn work_of_long_to_short() -> Option<f64> {
     };
     // The stack goes from the thread's start through [`serve`] to the function.
     let whole = |stack: &str| stack.contains("watching::serve") && stack.contains(";watching::long");
-    assert!(profile.folded.iter().any(|(stack, _)| whole(stack)), "{}", profile.to_text());
-    // 499 samples per second of CPU time: at half as many, a third of the machine's time would be missing.
+    if !profile.folded.iter().any(|(stack, _)| whole(stack)) {
+        return Err(profile.to_text());
+    }
+    // 499 samples a second of CPU time: at half as many, a third of the machine's time would be missing.
     let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
-    assert!(profile.samples as f64 > 0.5 * expected, "{} of {expected}", profile.samples);
-    Some(within("long") / within("short"))
+    if (profile.samples as f64) < 0.5 * expected {
+        return Err(format!("{} of {expected} samples", profile.samples));
+    }
+    Ok(Some(within("long") / within("short")))
 }
 
 fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
@@ -139,7 +143,7 @@ fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
         return;
     }
     let mut program = Command::new("python3").args(["-c", "while True: pass"]).spawn().unwrap();
-    // The process may first be a shell, which becomes the interpreter.
+    // It may be a shell at first, that becomes the interpreter.
     thread::sleep(Duration::from_millis(500));
     let target = Target { role: Role::Server, pid: program.id(), children: Children::Watched };
     let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
@@ -155,14 +159,16 @@ fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
 }
 
 fn watching_costs_little_and_says_how_much() {
-    let server = start("rest");
-    let cost = watched(&server).cost;
-    let asked = WATCHED.as_secs_f64() / cost.every_s;
-    let came = (cost.samples + cost.skipped) as f64;
-    // A reading takes up to 500 µs, so a hundredth of a core pays for 20 per second; on a busy machine some are late.
-    assert!((0.1..1.5).contains(&(came / asked)), "{cost:?}");
-    // The limit of a hundredth of a core holds whatever a reading costs here; opening the files comes on top.
-    assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
+    // A hundredth of a core is kept by reading less often, whatever a reading costs; opening the files comes on top. On a busy machine
+    // readings come too late, and cost more.
+    kendall_testbed::unless_disturbed(|| {
+        let server = start("rest");
+        let cost = watched(&server).cost;
+        let planned = WATCHED.as_secs_f64() / cost.every_s;
+        let share = (cost.samples + cost.skipped) as f64 / planned;
+        let is_cheap = cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64();
+        if (0.1..1.5).contains(&share) && is_cheap { Ok(()) } else { Err(format!("{cost:?}")) }
+    });
 }
 
 fn a_process_that_is_not_there_is_an_error_that_names_it() {

@@ -1,7 +1,8 @@
-//! The cipher of the files: AES-128 in ECB mode with the padding of PKCS #5, as `Cipher.getInstance("AES")` of Java is.
+//! The cipher of the files: AES-128 in ECB mode with the padding of PKCS #5, the same as Java's
+//! `Cipher.getInstance("AES")`.
 //!
-//! Blocks do not depend on each other, so files are worked on in pieces of any whole number of blocks. The mode hides
-//! little and protects nothing from change; it is what existing files are encrypted with.
+//! Blocks do not depend on each other, so files are processed in pieces of any whole number of blocks. The mode hides
+//! little and does not protect against changes; it is the mode of existing files.
 
 use std::io::{self, Read, Write};
 
@@ -12,14 +13,14 @@ use crate::keys::Key;
 
 /// The bytes of a block.
 pub const BLOCK: usize = 16;
-/// What is read and encrypted at a time.
+/// The size of the pieces that are read and encrypted.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The cipher under one key.
 #[derive(Debug)]
 pub struct Cipher(Aes128);
 
-/// A file whose end is not the cipher's padding: it was encrypted under another password, or is damaged.
+/// The error of a file whose end is not the cipher's padding: it was encrypted under another password, or is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongPadding;
 
@@ -29,7 +30,7 @@ impl Cipher {
         Self(Aes128::new(&key.into()))
     }
 
-    /// Encrypts whole blocks in their place.
+    /// Encrypts whole blocks in place.
     ///
     /// # Panics
     /// Panics if they are not whole.
@@ -37,7 +38,7 @@ impl Cipher {
         self.0.encrypt_blocks(blocks(bytes));
     }
 
-    /// Decrypts whole blocks in their place.
+    /// Decrypts whole blocks in place.
     ///
     /// # Panics
     /// Panics if they are not whole.
@@ -45,7 +46,7 @@ impl Cipher {
         self.0.decrypt_blocks(blocks(bytes));
     }
 
-    /// The last block of a file that ends with these bytes, fewer than a block.
+    /// The last, padded block of a file that ends with these bytes, fewer than a block.
     ///
     /// # Panics
     /// Panics if they are a block or more.
@@ -57,10 +58,10 @@ impl Cipher {
         block
     }
 
-    /// How many bytes of padding an encrypted last block has.
+    /// The number of padding bytes of an encrypted last block.
     ///
     /// # Errors
-    /// Fails where it ends otherwise.
+    /// Fails if its end is not valid padding.
     pub fn padding(&self, mut last: [u8; BLOCK]) -> Result<usize, WrongPadding> {
         self.decrypt_blocks(&mut last);
         let padding = last[BLOCK - 1];
@@ -69,10 +70,10 @@ impl Cipher {
         if is_whole { Ok(usize::from(padding)) } else { Err(WrongPadding) }
     }
 
-    /// Encrypts all that `plain` holds; returns how many bytes were written.
+    /// Encrypts all of `plain`; returns the number of bytes written.
     ///
     /// # Errors
-    /// Fails where one of the two does.
+    /// Fails if reading or writing does.
     pub fn encrypt(&self, mut plain: impl Read, mut encrypted: impl Write) -> io::Result<u64> {
         let mut piece = vec![0; PIECE_BYTES];
         let mut written = 0;
@@ -90,16 +91,16 @@ impl Cipher {
     }
 }
 
-/// How many bytes this many become by encrypting.
+/// The encrypted size of this many bytes.
 pub fn encrypted_bytes(plain: u64) -> u64 {
     (plain / BLOCK as u64 + 1) * BLOCK as u64
 }
 
-/// Reads until the room is full or the input ends; how much.
-fn read_full(input: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
+/// Reads until the buffer is full or the input ends; returns the number of bytes.
+fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
-    while filled < room.len() {
-        match input.read(&mut room[filled..]) {
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -111,7 +112,7 @@ fn read_full(input: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
 
 fn blocks(bytes: &mut [u8]) -> &mut [aes::Block] {
     let (blocks, rest) = Array::slice_as_chunks_mut(bytes);
-    assert!(rest.is_empty(), "files are worked on in whole blocks");
+    assert!(rest.is_empty(), "files are processed in whole blocks");
     blocks
 }
 
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_long_file_fit_together() {
+    fn a_long_file_is_encrypted_in_pieces() {
         for length in [PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES + 16] {
             let plain: Vec<u8> = (0..length).map(|i| (i * 7 + i / 255) as u8).collect();
             assert_eq!(decrypted(&encrypted(&plain)), Ok(plain));
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_that_is_none_is_told() {
+    fn invalid_padding_is_an_error() {
         for (end, padding) in
             [([0; 2], Err(WrongPadding)), ([17; 2], Err(WrongPadding)), ([1, 2], Err(WrongPadding))]
         {

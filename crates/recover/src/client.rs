@@ -1,4 +1,4 @@
-//! The generator's side of a connection: one request, and one answer, of which every byte is checked.
+//! The generator's side of a connection: one request, and one answer, all of whose bytes are checked.
 
 use bytes::Bytes;
 use kendall_load::{AnswerRead, Dialog, Request, Reuse};
@@ -6,17 +6,17 @@ use kendall_record::Outcome;
 
 use crate::protocol::{Dialect, NoHead, decode_answer};
 
-/// A plain file that is one piece over and over.
+/// A plain file that repeats one piece.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// What is repeated; not empty.
+    /// The repeated piece; not empty.
     pub piece: Bytes,
-    /// How long the file is; the last repetition may be cut.
+    /// The length of the file; the last repetition may be cut.
     pub length: u64,
 }
 
 impl Pattern {
-    /// Whether the file has these bytes at this place.
+    /// Whether the file has these bytes at this position.
     fn has(&self, mut place: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let rest = &self.piece[(place % self.piece.len() as u64) as usize..];
@@ -37,12 +37,12 @@ pub struct Client {
     dialect: Dialect,
     expected: Pattern,
     id: i32,
-    /// How much of the file has come, once the head of the answer has.
+    /// The number of bytes of the file that were received, once the head of the answer was.
     come: Option<u64>,
 }
 
 impl Client {
-    /// A client that expects this file back, whatever it asks.
+    /// A client that expects this file for every request.
     pub fn new(dialect: Dialect, expected: Pattern) -> Self {
         Self { dialect, expected, id: 0, come: None }
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_right_if_every_byte_is_and_wrong_else() {
+    fn an_answer_is_right_only_if_every_byte_is() {
         let expected = Pattern { piece: Bytes::from_static(b"abc"), length: 8 };
         for dialect in Dialect::ALL {
             let mut client = Client::new(dialect, expected.clone());

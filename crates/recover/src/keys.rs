@@ -1,7 +1,7 @@
 //! The keys of the cipher: PBKDF2 with HMAC-SHA1 (RFC 8018), salt one space, 65,536 rounds, 128 bits.
 //!
-//! A derivation is a long chain of digests, each of which needs the one before, so one alone leaves most of a
-//! processor idle. Keys that somebody waits for are therefore taken along in what would be idle.
+//! A derivation is a long chain of digests, each of which needs the one before, so a single one leaves most of a
+//! processor idle. Keys that requests wait for are therefore derived together with it.
 
 use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroUsize;
@@ -18,12 +18,12 @@ pub type Key = [u8; 16];
 pub(crate) const SALT: &[u8] = b" ";
 pub(crate) const ROUNDS: u32 = 65_536;
 
-/// Derives keys, and remembers some: those asked for least recently are forgotten first.
+/// Derives keys, and caches some: the least recently used are evicted first.
 #[derive(Debug)]
 pub struct Keys {
     engine: Engine,
     state: Mutex<State>,
-    /// Told when a derivation ends.
+    /// Signalled when a derivation ends.
     ended: Condvar,
     counts: Counts,
 }
@@ -31,7 +31,7 @@ pub struct Keys {
 #[derive(Debug)]
 struct State {
     known: LruCache<Vec<u8>, Key>,
-    /// Passwords whose keys somebody will want, the first first; no more than keys are remembered.
+    /// Passwords whose keys a request will need, in order; at most as many as the cache holds.
     expected: VecDeque<Vec<u8>>,
     /// Passwords whose keys are being derived.
     under_way: HashSet<Vec<u8>>,
@@ -44,34 +44,36 @@ struct Counts {
     known: Counter,
 }
 
-/// A key, and what it took.
+/// A key, and the cost of its derivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Derived {
     /// The key.
     pub key: Key,
-    /// How long its derivation took, in ns, or how long was waited for one that was under way; 0 if it was known.
+    /// The time of its derivation, in ns, or the time that was waited for one already running; 0 if it was
+    /// cached.
     pub took_ns: u64,
-    /// How many keys were derived side by side, this one included; 0 if it was known or somebody else derived it.
+    /// The number of keys that were derived in parallel, this one included; 0 if it was cached or another request
+    /// derived it.
     pub lanes: usize,
 }
 
 impl Keys {
-    /// Nothing derived yet, and no more than `bound` keys remembered. The engine says no more than whether the
-    /// instructions of this processor may be used: which are best depends on how many keys are derived.
+    /// An empty cache of at most `bound` keys. The engine only determines whether the instructions of this
+    /// processor may be used: which are best depends on how many keys are derived.
     pub fn new(engine: Engine, bound: NonZeroUsize) -> Self {
-        // Room is taken as it is needed.
+        // The cache allocates as it grows.
         let mut known = LruCache::unbounded();
         known.resize(bound);
         let state = State { known, expected: VecDeque::new(), under_way: HashSet::new() };
         Self { engine, state: Mutex::new(state), ended: Condvar::new(), counts: Counts::default() }
     }
 
-    /// The key of a password, if it is known.
+    /// The key of a password, if it is cached.
     pub fn cached(&self, password: &[u8]) -> Option<Key> {
         self.lock().known.get(password).copied()
     }
 
-    /// Says that somebody who waits will want this key: a derivation that runs anyway takes it along.
+    /// Announces that a waiting request will need this key: a derivation that runs anyway includes it.
     pub fn expect(&self, password: &[u8]) {
         let mut state = self.lock();
         if state.has(password) || state.expected.iter().any(|expected| expected == password) {
@@ -83,7 +85,8 @@ impl Keys {
         state.expected.push_back(password.to_vec());
     }
 
-    /// The key of a password. Takes milliseconds, unless it is known; one that is being derived is waited for.
+    /// The key of a password. Takes milliseconds, unless it is cached; waits for a derivation that is already
+    /// running.
     pub fn derive(&self, password: &[u8]) -> Derived {
         let start = Instant::now();
         let took = |waited: bool| if waited { start.elapsed().as_nanos() as u64 } else { 0 };
@@ -97,7 +100,7 @@ impl Keys {
             if !state.under_way.contains(password) {
                 break;
             }
-            state = self.ended.wait(state).expect("nobody panics while holding it");
+            state = self.ended.wait(state).expect("no thread panics while it holds the lock");
             waited = true;
         }
         let batch = state.take_along(password, self.most());
@@ -116,7 +119,7 @@ impl Keys {
         Derived { key, took_ns: took(true), lanes }
     }
 
-    /// Adds what is counted to the metrics.
+    /// Adds the counters to the metrics.
     pub fn register(&self, registry: &mut Registry) {
         let Counts { derivations, derived, known } = &self.counts;
         registry.register(
@@ -125,10 +128,10 @@ impl Keys {
             derivations.clone(),
         );
         registry.register("recover_keys_derived", "Keys derived", derived.clone());
-        registry.register("recover_keys_known", "Keys that were known when they were wanted", known.clone());
+        registry.register("recover_keys_known", "Keys that were cached when they were needed", known.clone());
     }
 
-    /// How many keys are derived side by side at most.
+    /// The most keys that are derived in parallel.
     fn most(&self) -> usize {
         if self.engine == Engine::Portable { 1 } else { pbkdf2::most_lanes() }
     }
@@ -138,7 +141,7 @@ impl Keys {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding it")
+        self.state.lock().expect("no thread panics while it holds the lock")
     }
 }
 
@@ -147,7 +150,7 @@ impl State {
         self.known.contains(password) || self.under_way.contains(password)
     }
 
-    /// This password and up to `most - 1` expected ones, all of which are now under way.
+    /// This password and up to `most - 1` expected ones, all of which are now being derived.
     fn take_along(&mut self, password: &[u8], most: usize) -> Vec<Vec<u8>> {
         let mut batch = vec![password.to_vec()];
         self.under_way.insert(password.to_vec());
@@ -158,12 +161,12 @@ impl State {
                 batch.push(expected);
             }
         }
-        // Whoever expected it has it now.
+        // The requests that expected it have it now.
         self.expected.retain(|expected| expected != password);
         batch
     }
 
-    /// Keeps the keys of these passwords; if not all can be kept, the first is.
+    /// Caches the keys of these passwords; if not all fit, at least the first.
     fn know(&mut self, passwords: Vec<Vec<u8>>, keys: Vec<Key>) {
         for (password, key) in passwords.into_iter().zip(keys).rev() {
             self.under_way.remove(&password);
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_taken_along() {
+    fn expected_keys_are_derived_together() {
         let keys = keys(100);
         for password in ["abc", "password", "test", "abc"] {
             keys.expect(password.as_bytes());
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn one_password_is_derived_once_however_many_want_it() {
+    fn a_password_is_derived_once_for_concurrent_requests() {
         let keys = keys(10);
         let derived: Vec<Derived> = thread::scope(|scope| {
             let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| keys.derive(b"test"))).collect();
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_remembered_or_expected_than_the_bound() {
+    fn no_more_keys_are_cached_or_expected_than_the_bound() {
         let keys = keys(2);
         for password in ["a", "b", "c", "d"] {
             keys.expect(password.as_bytes());

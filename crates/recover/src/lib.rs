@@ -1,9 +1,9 @@
 //! File recovery: a client holds a file encrypted under a short password, and sends it with the password's digest;
 //! the server finds the password, decrypts the file and returns it.
 //!
-//! For files whose owner asks. [`Finder`] finds passwords, [`Keys`] derives the keys of the cipher from them, [`serve`] runs
-//! the server, [`request()`] asks one for a file, [`RecoverWorkload`] loads one. However long files are, they are moved in
-//! pieces, and wait within a budget of memory.
+//! For owners who ask for their own files. [`Finder`] finds passwords, [`Keys`] derives the keys of the cipher from them,
+//! [`serve`] runs the server, [`request()`] sends one request for a file, [`RecoverWorkload`] generates load. Files of any
+//! length are transferred in pieces, and wait within a memory budget.
 
 pub mod cipher;
 mod client;
@@ -25,8 +25,11 @@ pub use keys::Keys;
 pub use protocol::Dialect;
 pub use request::{Ask, RequestError, Stage, request};
 pub use row::ROW;
-pub use search::{Finder, FinderError, FinderOptions, Found, Hash, Hunt, Progress, Strategy, Wanted, Way};
-pub use server::{Options, Recover, ServerError, bind, serve};
+pub use search::{
+    Finder, FinderError, FinderOptions, FoundPassword, Hash, Hunt, PasswordQuery, PasswordSource, Progress,
+    Strategy,
+};
+pub use server::{Recover, RecoverOptions, ServerError, bind, serve};
 pub use spool::SpoolOptions;
 pub use words::Words;
 pub use workload::{Algorithm, ParameterError, Parameters, RecoverWorkload};

@@ -10,14 +10,14 @@
 //! | 8 | how many bytes the encrypted file has |
 //! | … | the encrypted file |
 //!
-//! An answer: with ids the number again, then 8 bytes that say how many bytes the decrypted file has, and the file. There is
-//! no word for failure: where no password is found, the file is not the cipher's or the server has no room, it closes the
-//! connection without a byte, as the server of the published study does.
+//! An answer: with ids the number again, then 8 bytes with the length of the decrypted file, and the file. There is no error
+//! message: if no password is found, the file does not fit the cipher or the server is full, it closes the connection
+//! without a byte, as the server of the published study does.
 //!
-//! An extension says more in the number of characters, whose upper half is 0 for all other clients. Its highest byte
-//! names the algorithm: 0 SHA-1, 1 SHA-256, 2 MD5. Of SHA-256 the first 20 bytes stand in the place of the digest, and
-//! the other 12 follow the length of the file; of MD5 the 16 bytes are followed by 4 of 0. The next byte, if it is not 0,
-//! is the least number of characters that the password may have; the lower half is then the most.
+//! An extension uses the upper half of the number of characters, which is 0 for all other clients. Its highest byte names
+//! the algorithm: 0 SHA-1, 1 SHA-256, 2 MD5. The first 20 bytes of a SHA-256 digest take the place of the digest, and the
+//! other 12 follow the length of the file; 4 zero bytes follow the 16 bytes of an MD5 digest. The next byte, if it is not 0,
+//! is the least number of characters of the password; the lower half is then the greatest.
 
 use std::ops::RangeInclusive;
 
@@ -25,20 +25,20 @@ use crate::search::Hash;
 
 /// The most bytes of a request before its file.
 pub const HEAD_BYTES_AT_MOST: usize = 4 + 20 + 4 + 8 + 12;
-/// The bytes of a block of the cipher. Encrypted files are made of whole ones.
+/// The bytes of a block of the cipher. Encrypted files consist of whole blocks.
 pub const BLOCK_BYTES: u64 = 16;
 
 const SHA1: u8 = 0;
 const SHA256: u8 = 1;
 const MD5: u8 = 2;
 
-/// Which of two protocols is spoken. Nothing on the wire distinguishes them.
+/// The dialect of the protocol. Nothing on the wire distinguishes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// That of the course.
+    /// The dialect of the course.
     #[default]
     Course,
-    /// That of the published study: a number before each request and each answer.
+    /// The dialect of the published study: a number before each request and each answer.
     WithId,
 }
 
@@ -57,13 +57,13 @@ impl Dialect {
     /// The dialect of this name.
     ///
     /// # Errors
-    /// Says which names there are.
+    /// Fails on any other name, with a list of the names.
     pub fn named(name: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|dialect| dialect.name() == name);
         known.ok_or_else(|| format!("must be course or with-id, not {name:?}"))
     }
 
-    /// How many bytes an answer has before its file.
+    /// The number of bytes of an answer before its file.
     pub fn answer_head_bytes(self) -> usize {
         match self {
             Self::Course => 8,
@@ -79,23 +79,23 @@ pub struct Head {
     pub id: i32,
     /// The digest of the password.
     pub hash: Hash,
-    /// How many characters the password may have.
+    /// The range of the password's length.
     pub lengths: RangeInclusive<usize>,
-    /// How many bytes the encrypted file has.
+    /// The length of the encrypted file.
     pub file_bytes: u64,
 }
 
-/// What is wrong with bytes that are no request.
+/// The error of bytes that are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHead {
-    /// More bytes are to come.
+    /// The bytes are incomplete.
     Incomplete,
-    /// A length is negative, or there is no such algorithm.
+    /// A length is negative, or the algorithm is unknown.
     Malformed,
 }
 
 impl Head {
-    /// The request as it goes over the wire. Of lengths beyond 65,535 and least lengths beyond 255 only what fits is sent.
+    /// The request as it goes over the wire. Lengths beyond 65,535 and least lengths beyond 255 are truncated.
     pub fn encode(&self, dialect: Dialect) -> Vec<u8> {
         let (algorithm, digest, rest): (u8, &[u8], &[u8]) = match &self.hash {
             Hash::Sha1(digest) => (SHA1, digest, &[]),
@@ -118,10 +118,10 @@ impl Head {
         bytes
     }
 
-    /// The request that `bytes` begin with, and how many of them it takes.
+    /// The request that `bytes` begin with, and its length.
     ///
     /// # Errors
-    /// Fails where they are too few or no request.
+    /// Fails if they are incomplete or not a request.
     pub fn decode(bytes: &[u8], dialect: Dialect) -> Result<(Self, usize), NoHead> {
         let mut fields = Fields { bytes, at: 0 };
         let id = match dialect {
@@ -178,7 +178,7 @@ pub fn encode_answer(dialect: Dialect, id: i32, file_bytes: u64) -> Vec<u8> {
 /// The number and the length of the file that an answer begins with.
 ///
 /// # Errors
-/// Fails where more bytes are to come, and where the length is negative.
+/// Fails if the bytes are incomplete, or the length is negative.
 pub fn decode_answer(bytes: &[u8], dialect: Dialect) -> Result<(i32, u64), NoHead> {
     let mut fields = Fields { bytes, at: 0 };
     let id = match dialect {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_below_zero_and_unknown_algorithms_are_no_request() {
+    fn lengths_below_zero_and_unknown_algorithms_are_rejected() {
         let mut bytes = [0; 32];
         assert!(Head::decode(&bytes, Dialect::Course).is_ok());
         for (place, value) in [(24, 0x80), (20, 0xff), (20, 3)] {

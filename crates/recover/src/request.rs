@@ -1,4 +1,4 @@
-//! One request for people: a file in, a file out, in pieces of bounded size.
+//! The client of a user: a file in, a file out, in pieces of bounded size.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,78 +8,78 @@ use std::time::Duration;
 use crate::protocol::{BLOCK_BYTES, Dialect, Head, NoHead, decode_answer};
 use crate::search::Hash;
 
-/// What is read and written at a time.
+/// The size of the pieces that are read and written.
 const PIECE_BYTES: usize = 256 * 1024;
-/// How long a server may take to accept the connection.
+/// The longest time for a server to accept the connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// What is asked of a server.
+/// The parameters of a request.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The digest of the password.
     pub hash: Hash,
-    /// How many characters it may have.
+    /// The range of its length.
     pub lengths: RangeInclusive<usize>,
-    /// Which protocol the server speaks.
+    /// The dialect of the server.
     pub dialect: Dialect,
 }
 
-/// How far a request is.
+/// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// This many bytes of the encrypted file are sent.
+    /// This many bytes of the encrypted file were sent.
     Sent(u64),
-    /// This many bytes of the decrypted file have come, of this many.
+    /// This many bytes of the decrypted file were received, of this many.
     Come(u64, u64),
 }
 
-/// Why there is no file.
+/// The reason why there is no file.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// Nobody listens, or the network fails.
+    /// No server listens there, or the network fails.
     #[error("cannot reach {server}: {source}; is `kendall serve recover` running there?")]
     Unreachable {
         /// The server.
         server: SocketAddr,
-        /// What the operating system says.
+        /// The operating system's message.
         source: io::Error,
     },
     /// The encrypted file cannot be read, or the decrypted one not written.
     #[error("cannot {what}: {source}")]
     File {
-        /// What cannot be done.
+        /// The action that failed.
         what: &'static str,
-        /// What the operating system says.
+        /// The operating system's message.
         source: io::Error,
     },
-    /// The file cannot be one of the cipher's.
-    #[error("a file of {0} bytes is not encrypted with AES: its length is no multiple of 16, or 0")]
+    /// The file is not one of the cipher's.
+    #[error("a file of {0} bytes is not encrypted with AES: its length is 0 or not a multiple of 16")]
     Length(u64),
-    /// The server closed the connection, which is its only word for failure.
+    /// The server closed the connection, which is its only error message.
     #[error(
         "the server closed the connection without an answer: it found no password of this length and digest, the file \
-         is not encrypted under that password, or the server has no room; check --length and --hash, try a server with \
-         --strategy adaptive or another --dictionary, or ask again later; its metrics say which it was"
+         is not encrypted under that password, or the server is full; check --length and --hash, try a server with \
+         --strategy adaptive or another --dictionary, or retry later; its metrics show the reason"
     )]
     NoAnswer,
     /// The answer is not of this protocol.
     #[error("the answer is not of the protocol {0}: {1}; does the server speak another one (--protocol)?")]
     Wrong(&'static str, String),
     /// The answer ended early.
-    #[error("the connection broke after {come} of {length} bytes; ask again")]
+    #[error("the connection broke after {come} of {length} bytes; retry")]
     Broken {
-        /// What came.
+        /// The number of bytes received.
         come: u64,
-        /// What was to come.
+        /// The expected number of bytes.
         length: u64,
     },
 }
 
-/// Sends an encrypted file of this many bytes and receives the decrypted one; returns how many bytes that has. `watch` is
-/// told how far it is.
+/// Sends an encrypted file of this many bytes and receives the decrypted one; returns the length of that. Calls `watch`
+/// with the progress.
 ///
 /// # Errors
-/// Fails where the server cannot be reached or does not answer, and where files cannot be read or written.
+/// Fails if the server cannot be reached or does not answer, or files cannot be read or written.
 pub fn request(
     server: SocketAddr,
     ask: &Ask,
@@ -145,10 +145,10 @@ fn receive(
     let wrong = |what| RequestError::Wrong(dialect.name(), what);
     let length = match decode_answer(&head, dialect) {
         Ok((id, _)) if dialect == Dialect::WithId && id != 1 => {
-            return Err(wrong(format!("it has the number {id} and not 1")));
+            return Err(wrong(format!("it has the number {id} instead of 1")));
         }
         Ok((_, length)) if length >= file_bytes || length < file_bytes - BLOCK_BYTES => {
-            return Err(wrong(format!("a file of {file_bytes} bytes cannot become one of {length}")));
+            return Err(wrong(format!("a file of {file_bytes} bytes cannot decrypt to {length} bytes")));
         }
         Ok((_, length)) => length,
         Err(NoHead::Incomplete | NoHead::Malformed) => return Err(wrong("a length below zero".into())),

@@ -8,8 +8,8 @@ use std::thread;
 use crate::search::Space;
 use crate::subcommands::SUBCOMMANDS;
 use crate::{
-    Algorithm, Config, Dialect, FinderOptions, Options, Parameters, RecoverWorkload, SpoolOptions, Strategy,
-    Words,
+    Algorithm, Config, Dialect, FinderOptions, Parameters, RecoverOptions, RecoverWorkload, SpoolOptions,
+    Strategy, Words,
 };
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
@@ -20,27 +20,27 @@ use kendall_system::{
 /// The row of this system.
 pub const ROW: System = System {
     name: "recover",
-    about: "finds the password of a file from its digest, and hands the file back decrypted",
+    about: "finds the password of a file from its digest, and returns the file decrypted",
     default_port: 3333,
     home: Home::Here,
     server: &[
         Parameter {
             name: "workers",
-            help: "threads that search, each for one password; as many as cores if left out",
+            help: "number of threads that search, each for one password; the number of cores if left out",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: None,
         },
         Parameter {
             name: "discipline",
-            help: "order of service: fifo, lifo, processor-sharing, shortest-remaining, gittins, …; requests are all of \
-                   one priority, and the work of a search is uniform up to its number of candidates",
+            help: "order of service: fifo, lifo, processor-sharing, shortest-remaining, gittins, …; requests all have the \
+                   same priority, and the work of a search is uniform up to its number of candidates",
             kind: Kind::Word(|name| name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())),
             default: Some("fifo"),
         },
         Parameter {
             name: "strategy",
-            help: "which passwords are tried first: plain (all of the length, in order), dictionary (words first), rules \
-                   (words, then these changed) or adaptive (by what was found so far)",
+            help: "order of the passwords to try: plain (all of the length, in order), dictionary (words first), rules \
+                   (words, then changed words) or adaptive (by the passwords found before)",
             kind: Kind::Word(|name| name.parse::<Strategy>().map(drop).map_err(|error| error.to_string())),
             default: Some("adaptive"),
         },
@@ -60,66 +60,66 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "mask",
-            help: "what passwords of a length look like, position by position, such as ?u?l?l?d; once more for each \
-                   length that has a mask of its own",
+            help: "pattern of the passwords of a length, position by position, such as ?u?l?l?d; repeat it for each \
+                   length with a different mask",
             kind: Kind::Lines(|mask| Space::new("?l", [mask]).map(drop).map_err(|error| error.to_string())),
             default: None,
         },
         Parameter {
             name: "most-candidates",
-            help: "a request for which more passwords would have to be tried is turned away",
+            help: "most passwords to try for a request; the server rejects requests that need more",
             kind: Kind::Whole { least: 1, most: u64::MAX },
             default: Some("8400000000"),
         },
         Parameter {
             name: "seen",
-            help: "most passwords, and keys, that are remembered; those asked for least recently go first; with 1, every request \
-                   is searched for, also in a calibration, which asks for the same passwords many times",
+            help: "most passwords, and keys, in the cache; the least recently used are evicted first; with 1, every request \
+                   needs a search, also in a calibration, which sends the same passwords many times",
             kind: Kind::Whole { least: 1, most: 100_000_000 },
             default: Some("65536"),
         },
         Parameter {
             name: "table-memory",
-            help: "MiB for a table of all short passwords by their SHA-1 digests, built while requests are served; 0 for \
-                   none",
+            help: "MiB for a table of all short passwords by their SHA-1 digests, built while the server runs; 0 for \
+                   no table",
             kind: Kind::Whole { least: 0, most: 1 << 20 },
             default: Some("0"),
         },
         Parameter {
             name: "table-length",
-            help: "characters up to which that table must go; the server does not start if it does not fit; 0 for as many \
+            help: "longest passwords of that table, in characters; the server does not start if it does not fit; 0 for as many \
                    as fit",
             kind: Kind::Whole { least: 0, most: 12 },
             default: Some("0"),
         },
         Parameter {
             name: "most-file",
-            help: "MiB of the longest encrypted file that is taken",
+            help: "MiB of the longest encrypted file that is accepted",
             kind: Kind::Whole { least: 1, most: 1 << 20 },
             default: Some("1024"),
         },
         Parameter {
             name: "spool-memory",
-            help: "MiB of files that wait in memory, over all requests; the rest waits in temporary files",
+            help: "most MiB of files that wait in memory, over all requests; the rest waits in temporary files",
             kind: Kind::Whole { least: 0, most: 1 << 20 },
             default: Some("256"),
         },
         Parameter {
             name: "spool-disk",
-            help: "MiB of temporary files, over all requests; a request whose file finds no place is turned away",
+            help: "most MiB of temporary files, over all requests; the server rejects requests whose file does not fit",
             kind: Kind::Whole { least: 0, most: 1 << 30 },
             default: Some("16384"),
         },
         Parameter {
             name: "spool-folder",
-            help: "folder of the temporary files, which have no name there; that of the system if left out",
-            // No file that an experiment would keep a copy of.
+            help: "folder of the temporary files, which have no name there; the system's folder if left out",
+            // Not a file that an experiment would keep a copy of.
             kind: Kind::Word(|_| Ok(())),
             default: None,
         },
         Parameter {
             name: "trace",
-            help: "file that gets a line for each file handed back: what its search and its key took, comma-separated",
+            help: "file that gets a line for each returned file: the time of its search and its key, comma-separated",
             kind: Kind::Word(|_| Ok(())),
             default: None,
         },
@@ -127,13 +127,13 @@ pub const ROW: System = System {
     workload: &[
         Parameter {
             name: "length",
-            help: "letters of each password that is no word of the list",
+            help: "number of letters of each password that is not a word of the list",
             kind: Kind::Whole { least: 1, most: 12 },
             default: Some("4"),
         },
         Parameter {
             name: "dictionary-percent",
-            help: "chance, in percent, that a password is a word of the list, of as many lower-case letters",
+            help: "probability, in percent, that a password is a word of the list, of the same number of lower-case letters",
             kind: Kind::Number { least: 0.0, most: 100.0 },
             default: Some("0"),
         },
@@ -145,8 +145,8 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "passwords",
-            help: "passwords whose keys are derived before the first request; after so many requests they come again, and \
-                   the server knows them",
+            help: "number of passwords whose keys are derived before the first request; after that many requests they repeat, and \
+                   the server has them in its cache",
             kind: Kind::Whole { least: 1, most: 16_384 },
             default: Some("500"),
         },
@@ -193,7 +193,7 @@ const PROTOCOL: &str = "course, or with-id, in which each request and answer beg
 
 const DICTIONARY: Parameter = Parameter {
     name: "dictionary",
-    help: "file of words, one a line, the likeliest first; 30,000 common passwords if left out",
+    help: "file of words, one per line, the likeliest first; 30,000 common passwords if left out",
     kind: Kind::File,
     default: None,
 };
@@ -219,7 +219,7 @@ fn words(settings: &Settings) -> Result<Arc<Words>, String> {
             path,
             skipped.not_text,
             skipped.too_long,
-            "lines of the list are no words, and are skipped"
+            "skipped lines of the list that are not words"
         );
     }
     Ok(Arc::new(words))
@@ -231,7 +231,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
     let count = |name| NonZeroUsize::new(whole(name) as usize).expect("it is at least 1");
     let word = |name| server.word(name).expect("it has a default");
     let masks = server.word("mask").unwrap_or_default().lines();
-    let usual = Options::new(listen, digest_engine()?);
+    let usual = RecoverOptions::new(listen, digest_engine()?);
     let finder = FinderOptions {
         strategy: word("strategy").parse().expect("its kind checked the strategy"),
         space: Space::new(word("charset"), masks).map_err(|error| error.to_string())?,
@@ -245,7 +245,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
     let spool =
         SpoolOptions { memory_bytes: mib("spool-memory"), disk_bytes: mib("spool-disk"), ..usual.spool };
     let folder = server.word("spool-folder").map(PathBuf::from);
-    let options = Options {
+    let options = RecoverOptions {
         service: Config {
             workers: workers(server),
             discipline: discipline(server),

@@ -1,6 +1,6 @@
-//! Finds the password behind a digest: what is known at once, and what has to be searched for.
+//! Finds the password behind a digest: from caches and tables, or by a search.
 //!
-//! One [`Finder`] serves all workers. A [`Hunt`] is one search, done in pieces by whichever worker has it in hand.
+//! One [`Finder`] serves all workers. A [`Hunt`] is one search, which any worker can advance piece by piece.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -14,47 +14,48 @@ use kendall_station::Size;
 
 use crate::words::Words;
 
+mod cache;
+mod derived_metrics;
 mod hunt;
 mod index;
 mod learned;
 mod piece;
-mod seen;
+mod query;
 mod shared;
 mod space;
 mod table;
-mod told;
-mod wanted;
 
+use cache::SearchCache;
+use derived_metrics::DerivedMetrics;
 pub use hunt::{Hunt, Progress};
 use learned::Learned;
-use seen::Seen;
+pub use query::{FinderError, FoundPassword, Hash, PasswordQuery, PasswordSource, Strategy, UnknownStrategy};
 use shared::{Counts, Dictionary, Shared};
 pub use space::{Space, SpaceError};
 use table::Table;
 pub use table::TableReport;
-use told::Told;
-pub use wanted::{FinderError, Found, Hash, Strategy, UnknownStrategy, Wanted, Way};
 
-/// What a [`Finder`] is told. Begin with [`FinderOptions::new`] and replace what should differ.
+/// The options of a [`Finder`]. Begin with [`FinderOptions::new`] and replace what should differ.
 #[derive(Clone, Debug)]
 pub struct FinderOptions {
-    /// With what digests are computed.
+    /// The engine that computes digests.
     pub engine: Engine,
     /// The order of candidates.
     pub strategy: Strategy,
-    /// The passwords that brute force tries.
+    /// The passwords of brute force.
     pub space: Space,
     /// The words for all strategies but the plain one.
     pub words: Arc<Words>,
     /// The most candidates that are tried for a request.
     pub most_candidates: u64,
-    /// The most passwords that are remembered, and as many digests that have none.
+    /// The most passwords that are cached, and as many digests without a password.
     pub seen_entries: NonZeroUsize,
-    /// How many bytes a table of all short passwords by their SHA-1 digests may take; 0 for no table.
+    /// The most bytes of a table of all short passwords by their SHA-1 digests; 0 for no table.
     pub table_memory_bytes: u64,
-    /// Up to which length the table must go, or searching is refused; if left out, up to the one that fits.
+    /// The length that the table must reach, otherwise the finder cannot be created; if left out, the longest that
+    /// fits.
     pub table_length: Option<NonZeroUsize>,
-    /// How many threads build the table.
+    /// The number of threads that build the table.
     pub table_threads: NonZeroUsize,
 }
 
@@ -76,14 +77,14 @@ impl FinderOptions {
     }
 }
 
-/// Finds passwords. One is shared by all workers.
+/// Finds passwords. All workers share one.
 pub struct Finder(Arc<Shared>);
 
 impl Finder {
-    /// Makes ready for searching. A table is built from now on, and answers when it is done.
+    /// Creates a finder. It builds a table in the background, which answers once it is complete.
     ///
     /// # Errors
-    /// Fails if a table of the wanted length does not fit, or the thread that is to build it cannot be started.
+    /// Fails if a table of the required length does not fit, or the thread that builds it cannot be started.
     pub fn new(options: FinderOptions) -> Result<Self, FinderError> {
         let FinderOptions { engine, strategy, space, words, most_candidates, .. } = options;
         let threads = options.table_threads.get();
@@ -96,35 +97,35 @@ impl Finder {
             table,
             space,
             words,
-            seen: Seen::new(options.seen_entries),
+            cache: SearchCache::new(options.seen_entries),
             learned: Learned::default(),
             counts: Counts::default(),
         })))
     }
 
-    /// The password, where it is known without a search: it was found before, is a word of the list (whatever its
-    /// length), or stands in the table. Takes microseconds. To be asked once for each request, for it counts them.
-    pub fn at_once(&self, wanted: &Wanted) -> Option<Found> {
-        self.0.at_once(wanted)
+    /// The password, if it is known without a search: it was found before, is a word of the list (of any length), or
+    /// is in the table. Takes microseconds. Call it once for each request, because it counts them.
+    pub fn at_once(&self, query: &PasswordQuery) -> Option<FoundPassword> {
+        self.0.at_once(query)
     }
 
-    /// A search, not yet begun.
+    /// A search that has not begun.
     ///
     /// # Errors
-    /// Fails where no password has such a length, and where more candidates would have to be tried than
-    /// [`most_candidates`](FinderOptions::most_candidates). With rules, masks that are beyond that are left out, and
-    /// the search is refused only if nothing is left.
-    pub fn hunt(&self, wanted: Wanted) -> Result<Hunt, FinderError> {
-        if let Some(left_out) = self.0.seen.is_nowhere(&wanted) {
-            return Ok(Hunt::new(Arc::clone(&self.0), wanted, Vec::new(), left_out));
+    /// Fails if no password has such a length, and if more candidates would have to be tried than
+    /// [`most_candidates`](FinderOptions::most_candidates). With rules, masks beyond that are skipped, and the search
+    /// only fails if nothing is left.
+    pub fn hunt(&self, query: PasswordQuery) -> Result<Hunt, FinderError> {
+        if let Some(left_out) = self.0.cache.is_nowhere(&query) {
+            return Ok(Hunt::new(Arc::clone(&self.0), query, Vec::new(), left_out));
         }
-        let (pieces, left_out) = self.pieces(&wanted)?;
-        Ok(Hunt::new(Arc::clone(&self.0), wanted, pieces, left_out))
+        let (pieces, left_out) = self.pieces(&query)?;
+        Ok(Hunt::new(Arc::clone(&self.0), query, pieces, left_out))
     }
 
-    /// What a discipline may know of the search: anything up to the number of candidates.
-    pub fn size(&self, wanted: &Wanted) -> Size {
-        match self.pieces(wanted) {
+    /// The size of the search for a discipline: uniform up to the number of candidates.
+    pub fn size(&self, query: &PasswordQuery) -> Size {
+        match self.pieces(query) {
             Ok((pieces, _)) => {
                 Size::UniformUpTo(pieces.iter().map(|(_, candidates, _)| *candidates as f64).sum())
             }
@@ -132,19 +133,19 @@ impl Finder {
         }
     }
 
-    /// What can be told of the table, if there is one.
+    /// The report of the table, if there is one.
     pub fn table(&self) -> Option<TableReport> {
         self.0.table_report()
     }
 
-    /// Adds what is counted to the metrics.
+    /// Adds the counters to the metrics.
     pub fn register(&self, registry: &mut Registry) {
         self.0.register(registry);
-        registry.register_collector(Box::new(Told(Arc::clone(&self.0))));
+        registry.register_collector(Box::new(DerivedMetrics(Arc::clone(&self.0))));
     }
 
-    fn pieces(&self, wanted: &Wanted) -> Result<(Vec<piece::Piece>, u64), FinderError> {
-        let lengths = &wanted.lengths;
+    fn pieces(&self, query: &PasswordQuery) -> Result<(Vec<piece::Piece>, u64), FinderError> {
+        let lengths = &query.lengths;
         if lengths.is_empty() || *lengths.start() == 0 || *lengths.end() > Mask::LONGEST {
             return Err(FinderError::Lengths(lengths.clone()));
         }

@@ -1,8 +1,8 @@
-//! The server: each request is a search for a password and the derivation of a key, while its file comes; then the file goes
-//! back, decrypted on the way.
+//! The server: each request is a search for a password and the derivation of a key, while its file arrives; then the server
+//! returns the file, decrypted on the way.
 //!
-//! The protocol has no word for failure, so whoever cannot be helped has its connection closed without a byte; why, the
-//! metrics say. What all who ask for the same password share is the key; each has its own file.
+//! The protocol has no error message, so the server closes the connection of a failed request without a byte; the metrics
+//! show the reason. Requests for the same password share the key; each has its own file.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use kendall_digest::{Engine, Interrupt};
 use kendall_record::clock::now_ns;
 use kendall_service::{
     BodyFuture, Config, Counter, Decoded, Decoding, Handler, Malformed, Reader, Registry, Reply, Server,
-    ServiceError, Sink, Step, Then, Turn, Whole,
+    ServiceError, Sink, Step, Then, Turn, WholeBody,
 };
 use kendall_station::Job;
 use prometheus_client::metrics::family::Family;
@@ -23,34 +23,36 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use crate::cipher::Cipher;
 use crate::keys::{Key, Keys};
 use crate::protocol::{BLOCK_BYTES, Dialect, HEAD_BYTES_AT_MOST, Head, NoHead, encode_answer};
-use crate::search::{Finder, FinderError, FinderOptions, Found, Hash, Hunt, Progress, Wanted, Way};
-use crate::spool::{Room, Spool, SpoolOptions};
+use crate::search::{
+    Finder, FinderError, FinderOptions, FoundPassword, Hash, Hunt, PasswordQuery, PasswordSource, Progress,
+};
+use crate::spool::{Spool, SpoolBudget, SpoolOptions};
 use crate::trace::{Cost, Trace, TraceError};
 
 /// The candidates of a worker's first chunk, well below a millisecond.
 const FIRST_CHUNK: u64 = 65_536;
 
-/// What a server of file recovery is told at its start. Begin with [`Options::new`] and replace what should differ.
+/// The options of a server of file recovery. Begin with [`RecoverOptions::new`] and replace what should differ.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// What any server is told.
+pub struct RecoverOptions {
+    /// The options of every server.
     pub service: Config,
-    /// How passwords are found.
+    /// The search for passwords.
     pub finder: FinderOptions,
-    /// Which protocol is spoken.
+    /// The dialect of the protocol.
     pub dialect: Dialect,
-    /// The most keys that are remembered.
+    /// The most keys in the cache.
     pub key_entries: NonZeroUsize,
-    /// Where files wait.
+    /// The storage of waiting files.
     pub spool: SpoolOptions,
     /// The most bytes of an encrypted file; a request with a longer one is closed unread.
     pub most_file_bytes: u64,
-    /// Where to write what each request cost, if anywhere.
+    /// The file for the costs of each request, if any.
     pub trace: Option<PathBuf>,
 }
 
-impl Options {
-    /// The defaults of any server with 1,024 connections, 65,536 keys, files of 1 GiB.
+impl RecoverOptions {
+    /// The defaults of every server with 1,024 connections, 65,536 keys, files of 1 GiB.
     pub fn new(listen: SocketAddr, engine: Engine) -> Self {
         Self {
             service: Config { max_connections: 1024, ..Config::new(listen) },
@@ -64,16 +66,16 @@ impl Options {
     }
 }
 
-/// Why a server cannot be.
+/// The reason why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The runtime under it.
+    /// The runtime's error.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// What finds passwords.
+    /// The error of the finder.
     #[error(transparent)]
     Finder(#[from] FinderError),
-    /// The file of costs.
+    /// The error of the trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
@@ -81,33 +83,33 @@ pub enum ServerError {
 /// Opens the server's sockets.
 ///
 /// # Errors
-/// Fails if an address is taken, the file of stamps or the trace cannot be written or threads cannot be started.
-pub fn bind(options: Options) -> Result<Server<Recover>, ServerError> {
+/// Fails if an address is in use, the file of stamps or the trace cannot be written or threads cannot be started.
+pub fn bind(options: RecoverOptions) -> Result<Server<Recover>, ServerError> {
     let service = options.service.clone();
     Ok(Server::bind(service, Recover::new(options)?)?)
 }
 
-/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once connections are accepted.
+/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once the server accepts connections.
 ///
 /// # Errors
 /// As [`bind`], and if the stamps cannot be written.
-pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
+pub fn serve(options: RecoverOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
     Ok(bind(options)?.run_until_signalled(ready)?)
 }
 
-/// File recovery as the runtime sees it. The unit of work is a candidate.
+/// File recovery in the form of the runtime. The unit of work is a candidate.
 #[derive(Debug)]
 pub struct Recover {
     finder: Finder,
     keys: Keys,
     dialect: Dialect,
-    room: Arc<Room>,
+    budget: Arc<SpoolBudget>,
     most_file_bytes: u64,
     counts: Arc<Counts>,
     trace: Arc<Trace>,
 }
 
-/// What is counted.
+/// The counters.
 #[derive(Debug)]
 struct Counts {
     outcomes: Family<[(&'static str, &'static str); 1], Counter>,
@@ -115,22 +117,22 @@ struct Counts {
     key_s: Histogram,
 }
 
-/// What a request came to, beside what the runtime counts of it.
+/// The outcome of a request, in addition to the runtime's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Its file goes back.
+    /// Its file is returned.
     Recovered,
     /// No candidate has its digest.
     NotFound,
-    /// More candidates would have to be tried than are.
+    /// The search would exceed the limit of candidates.
     BeyondBound,
-    /// Its file is longer than is taken.
+    /// Its file is longer than the limit.
     TooLarge,
-    /// Its file is not made of whole blocks.
+    /// The length of its file is not a multiple of a block.
     WrongLength,
     /// Its file was encrypted under another password, or is damaged.
     WrongPadding,
-    /// Less came of its file than it announced.
+    /// Fewer bytes of its file arrived than announced.
     Truncated,
 }
 
@@ -164,7 +166,7 @@ impl Counts {
     }
 }
 
-/// A request in the hands of the runtime.
+/// A request in the runtime.
 #[derive(Debug)]
 pub struct Task {
     stage: Stage,
@@ -176,7 +178,7 @@ enum Stage {
     /// This many candidates were tried.
     Hunting { hunt: Box<Hunt>, tried: u64 },
     /// Only the key is missing.
-    Known(Found),
+    Known(FoundPassword),
 }
 
 impl Recover {
@@ -184,7 +186,7 @@ impl Recover {
     ///
     /// # Errors
     /// Fails if threads cannot be started or the trace cannot be written.
-    pub fn new(options: Options) -> Result<Self, ServerError> {
+    pub fn new(options: RecoverOptions) -> Result<Self, ServerError> {
         // From 10 µs in steps of two to 84 s.
         let times = || Histogram::new(exponential_buckets(1e-5, 2.0, 24));
         let counts = Counts { outcomes: Family::default(), search_s: times(), key_s: times() };
@@ -195,24 +197,24 @@ impl Recover {
             keys: Keys::new(options.finder.engine, options.key_entries),
             finder: Finder::new(options.finder)?,
             dialect: options.dialect,
-            room: Room::new(options.spool),
+            budget: SpoolBudget::new(options.spool),
             most_file_bytes: options.most_file_bytes,
             counts: Arc::new(counts),
             trace: Arc::new(Trace::create(options.trace.as_deref())?),
         })
     }
 
-    /// What is to be done for a request whose file can be the cipher's.
-    fn course(&self, wanted: Wanted) -> Course {
-        if let Some(found) = self.finder.at_once(&wanted) {
+    /// The next step for a request whose file fits the cipher.
+    fn course(&self, query: PasswordQuery) -> Course {
+        if let Some(found) = self.finder.at_once(&query) {
             if let Some(key) = self.keys.cached(&found.password) {
                 return Course::Answer(Some(Solved { key, way: found.by, search_ns: 0, key_ns: 0 }));
             }
             self.keys.expect(&found.password);
             return Course::Work(Job::new(), Stage::Known(found));
         }
-        let size = self.finder.size(&wanted);
-        match self.finder.hunt(wanted) {
+        let size = self.finder.size(&query);
+        match self.finder.hunt(query) {
             Ok(hunt) => {
                 let stage = Stage::Hunting { hunt: Box::new(hunt), tried: 0 };
                 Course::Work(Job { size, ..Job::new() }, stage)
@@ -225,8 +227,13 @@ impl Recover {
         }
     }
 
-    /// Hunts on; `Err` is what the step comes to as long as there is nothing found.
-    fn hunt(&self, hunt: &mut Hunt, tried: &mut u64, turn: &Turn<Answer>) -> Result<Found, Step<Answer>> {
+    /// Continues the hunt; `Err` is the result of the step while no password is found.
+    fn hunt(
+        &self,
+        hunt: &mut Hunt,
+        tried: &mut u64,
+        turn: &Turn<Answer>,
+    ) -> Result<FoundPassword, Step<Answer>> {
         match hunt.advance(Interrupt::over(turn.interrupt().word()), turn.units()) {
             Progress::More { tried: now } => {
                 let attained = (now - *tried) as f64;
@@ -242,24 +249,24 @@ impl Recover {
     }
 }
 
-/// What is to be done for a request.
+/// The next step for a request.
 enum Course {
-    /// The key is known, or nothing can be done.
+    /// The key is known, or the request fails.
     Answer(Answer),
     Work(Job, Stage),
 }
 
-/// What distinguishes searches: requests that agree in it are one flight.
-fn key(wanted: &Wanted) -> Vec<u8> {
-    let (algorithm, digest): (u8, &[u8]) = match &wanted.hash {
+/// The key of a search: requests with the same key share one flight.
+fn key(query: &PasswordQuery) -> Vec<u8> {
+    let (algorithm, digest): (u8, &[u8]) = match &query.hash {
         Hash::Sha1(digest) => (0, digest),
         Hash::Sha256(digest) => (1, digest),
         Hash::Md5(digest) => (2, digest),
     };
     let mut key = vec![algorithm];
     key.extend(digest);
-    key.extend(wanted.lengths.start().to_be_bytes());
-    key.extend(wanted.lengths.end().to_be_bytes());
+    key.extend(query.lengths.start().to_be_bytes());
+    key.extend(query.lengths.end().to_be_bytes());
     key
 }
 
@@ -283,7 +290,7 @@ impl Handler for Recover {
             return Ok(Some(Decoded::answer(used_bytes, None)));
         }
         let upload = |cipher| Upload {
-            spool: Spool::new(&self.room, file_bytes, cipher),
+            spool: Spool::new(&self.budget, file_bytes, cipher),
             id,
             dialect: self.dialect,
             counts: Arc::clone(&self.counts),
@@ -293,9 +300,9 @@ impl Handler for Recover {
             self.counts.count(Outcome::WrongLength);
             return Ok(Some(Decoded::answer(used_bytes, None).with_body(upload(None))));
         }
-        let wanted = Wanted { hash, lengths };
-        let flight = key(&wanted);
-        Ok(Some(match self.course(wanted) {
+        let query = PasswordQuery { hash, lengths };
+        let flight = key(&query);
+        Ok(Some(match self.course(query) {
             Course::Answer(answer) => {
                 let cipher = answer.map(|solved| Cipher::new(solved.key));
                 Decoded::answer(used_bytes, answer).with_body(upload(cipher))
@@ -335,7 +342,7 @@ impl Handler for Recover {
         Step::Done(Some(Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns }))
     }
 
-    /// Of those that get nothing: an `Upload` makes the answer of the others.
+    /// For requests that fail: an `Upload` makes the answer of the others.
     fn encode(&self, _: Answer) -> Reply {
         Reply::new(Vec::new(), Then::Close)
     }
@@ -346,26 +353,26 @@ impl Handler for Recover {
 
     fn register(&self, registry: &mut Registry) {
         let Counts { outcomes, search_s, key_s } = &*self.counts;
-        registry.register("recover_outcomes", "What requests came to", outcomes.clone());
-        let help = "Time of the search, of requests whose password was found by a worker";
+        registry.register("recover_outcomes", "Outcomes of requests", outcomes.clone());
+        let help = "Time of the search, for requests whose password a worker found";
         registry.register("recover_search_seconds", help, search_s.clone());
-        let help = "Time for the key, of the same requests: a fixed cost of each";
+        let help = "Time for the key, for the same requests: a fixed cost of each";
         registry.register("recover_key_seconds", help, key_s.clone());
-        let help = "Rows of the trace that came too fast to be written";
+        let help = "Rows of the trace that were dropped because writing was too slow";
         registry.register("recover_trace_dropped", help, self.trace.dropped.clone());
         self.finder.register(registry);
         self.keys.register(registry);
     }
 }
 
-/// What a request comes to, if its password is found. Its `Upload` makes of it what the client is sent.
+/// The result of a request whose password is found. Its `Upload` makes the answer of it.
 type Answer = Option<Solved>;
 
 /// The key of a file, and what it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Solved {
     key: Key,
-    way: Way,
+    way: PasswordSource,
     search_ns: u64,
     key_ns: u64,
 }
@@ -385,8 +392,8 @@ impl Sink<Answer> for Upload {
         self.spool.length()
     }
 
-    fn room(&mut self) -> BodyFuture<'_, &mut [u8]> {
-        Box::pin(self.spool.room())
+    fn buffer(&mut self) -> BodyFuture<'_, &mut [u8]> {
+        Box::pin(self.spool.buffer())
     }
 
     fn filled(&mut self, bytes: usize) -> BodyFuture<'_, ()> {
@@ -403,7 +410,7 @@ impl Sink<Answer> for Upload {
 
     fn finish(self: Box<Self>, answer: Answer) -> (Box<dyn Reader>, Then) {
         let Some(solved) = answer else {
-            return (Box::new(Whole::new(Vec::new())), Then::Close);
+            return (Box::new(WholeBody::new(Vec::new())), Then::Close);
         };
         let Solved { key, way, search_ns, key_ns } = solved;
         let (finished_ns, file_bytes) = (now_ns(), self.spool.length());
@@ -418,7 +425,7 @@ impl Sink<Answer> for Upload {
             }
             Err(_) => {
                 self.counts.count(Outcome::WrongPadding);
-                (Box::new(Whole::new(Vec::new())), Then::Close)
+                (Box::new(WholeBody::new(Vec::new())), Then::Close)
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Where encrypted files wait while they come and while their passwords are searched for: in memory as long as there is room
-//! in a budget that all share, then in temporary files without a name, which are gone with whoever had them open.
+//! The storage of encrypted files while they arrive and while their passwords are searched for: in memory, as long as a
+//! budget shared by all requests lasts, then in temporary files without a name, which disappear when they are closed.
 //!
-//! Where the key is known before the file comes, what waits in memory is decrypted as it comes, while the processor still has
-//! it at hand and the client is busier than the server. What waits on disk is encrypted in any case.
+//! If the key is known before the file arrives, the part in memory is decrypted on arrival, while it is still in the
+//! processor's cache and the client is busier than the server. The part on disk always stays encrypted.
 //!
-//! However many files there are and however long, they take no more memory than the budget, [`FREE_BYTES`], and a piece of
+//! Files of any number and length take no more memory than the budget, [`FREE_BYTES`], and a piece of
 //! [`PIECE_BYTES`] for each connection.
 
 use std::collections::VecDeque;
@@ -22,13 +22,13 @@ use tokio::task::spawn_blocking;
 
 use crate::cipher::{BLOCK, Cipher};
 
-/// The bytes of a piece, in memory, to a file and from it. A whole number of the cipher's blocks.
+/// The size of a piece, in memory, to a file and from it. A whole number of the cipher's blocks.
 pub const PIECE_BYTES: usize = 256 * 1024;
-/// Memory of files that are gone is kept for the next, so much of it: the first use of a page costs more than all others.
-/// A file of 50 MB fits.
+/// The memory of finished files that is kept for the next ones: the first use of a page costs more than all others. A file of
+/// 50 MB fits.
 pub const FREE_BYTES: usize = 64 << 20;
 
-/// How much may wait, and where.
+/// The limits of the storage, and its folder.
 #[derive(Clone, Debug)]
 pub struct SpoolOptions {
     /// The most bytes in memory, over all requests.
@@ -40,22 +40,22 @@ pub struct SpoolOptions {
 }
 
 impl Default for SpoolOptions {
-    /// 256 MiB in memory and 16 GiB in files, in the folder that the environment names for such.
+    /// 256 MiB in memory and 16 GiB in files, in the environment's folder for temporary files.
     fn default() -> Self {
         Self { memory_bytes: 256 << 20, disk_bytes: 16 << 30, folder: std::env::temp_dir() }
     }
 }
 
-/// What all spools share.
-pub(crate) struct Room {
+/// The budget that all spools share.
+pub(crate) struct SpoolBudget {
     memory_left: AtomicU64,
     disk_left: AtomicU64,
     folder: PathBuf,
-    /// Pieces that nobody uses.
+    /// Unused pieces.
     free: Mutex<Vec<Box<[u8]>>>,
 }
 
-impl Room {
+impl SpoolBudget {
     pub(crate) fn new(options: SpoolOptions) -> Arc<Self> {
         Arc::new(Self {
             memory_left: options.memory_bytes.into(),
@@ -65,43 +65,43 @@ impl Room {
         })
     }
 
-    /// A piece for a file of which so much is to come, while the budget lasts.
+    /// A piece for a file of which this many bytes are missing, while the budget lasts.
     fn piece(self: &Arc<Self>, left: u64) -> Option<Piece> {
         let size = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
         reserve(&self.memory_left, size as u64).then(|| {
             let known = if size == PIECE_BYTES { self.free().pop() } else { None };
             let bytes = known.unwrap_or_else(|| vec![0; size].into_boxed_slice());
-            Piece { bytes, room: Arc::clone(self) }
+            Piece { bytes, budget: Arc::clone(self) }
         })
     }
 
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<Box<[u8]>>> {
-        self.free.lock().expect("nobody panics while holding it")
+        self.free.lock().expect("no thread panics while it holds the lock")
     }
 }
 
-impl fmt::Debug for Room {
+impl fmt::Debug for SpoolBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "room in {}", self.folder.display())
+        write!(f, "budget in {}", self.folder.display())
     }
 }
 
-/// Takes so much from what is left, if there is so much.
+/// Takes this much from what is left, if there is enough.
 fn reserve(left: &AtomicU64, bytes: u64) -> bool {
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
 }
 
-/// A piece of a file in memory, which is given back when nobody needs it any more.
+/// A piece of a file in memory, which returns to the budget when it is dropped.
 struct Piece {
     bytes: Box<[u8]>,
-    room: Arc<Room>,
+    budget: Arc<SpoolBudget>,
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
         let bytes = take(&mut self.bytes);
-        self.room.memory_left.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let mut free = self.room.free();
+        self.budget.memory_left.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let mut free = self.budget.free();
         if bytes.len() == PIECE_BYTES && free.len() < FREE_BYTES / PIECE_BYTES {
             free.push(bytes);
         }
@@ -112,34 +112,34 @@ impl Drop for Piece {
 struct Disk {
     file: Arc<File>,
     reserved: u64,
-    room: Arc<Room>,
+    budget: Arc<SpoolBudget>,
     written: u64,
-    /// What is on its way to the file.
+    /// The bytes that are staged for the file.
     staged: Vec<u8>,
     in_stage: usize,
 }
 
 impl Disk {
-    async fn open(room: &Arc<Room>, bytes: u64) -> io::Result<Self> {
-        if !reserve(&room.disk_left, bytes) {
-            let full = "all room for temporary files is taken; see --spool-disk";
+    async fn open(budget: &Arc<SpoolBudget>, bytes: u64) -> io::Result<Self> {
+        if !reserve(&budget.disk_left, bytes) {
+            let full = "the limit of temporary files is reached; raise --spool-disk";
             return Err(io::Error::new(io::ErrorKind::StorageFull, full));
         }
-        let folder = room.folder.clone();
+        let folder = budget.folder.clone();
         let opened = spawn_blocking(move || {
-            let told = |error: io::Error| {
+            let failed = |error: io::Error| {
                 io::Error::new(
                     error.kind(),
                     format!("cannot make a temporary file in {}: {error}", folder.display()),
                 )
             };
-            tempfile::tempfile_in(&folder).map_err(told)
+            tempfile::tempfile_in(&folder).map_err(failed)
         });
-        // From here on the reservation is given back when this is dropped.
+        // From here on, dropping this returns the reservation.
         let mut disk = Self {
             file: Arc::new(File::open("/dev/null")?),
             reserved: bytes,
-            room: Arc::clone(room),
+            budget: Arc::clone(budget),
             written: 0,
             staged: Vec::new(),
             in_stage: 0,
@@ -149,7 +149,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Writes what is staged.
+    /// Writes the staged bytes.
     async fn write(&mut self) -> io::Result<()> {
         let (file, staged, length, at) =
             (Arc::clone(&self.file), take(&mut self.staged), self.in_stage, self.written);
@@ -163,29 +163,29 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        self.room.disk_left.fetch_add(self.reserved, Ordering::Relaxed);
+        self.budget.disk_left.fetch_add(self.reserved, Ordering::Relaxed);
     }
 }
 
-/// One file that waits, or comes.
+/// One file that waits, or arrives.
 pub(crate) struct Spool {
-    room: Arc<Room>,
+    budget: Arc<SpoolBudget>,
     length: u64,
     filled: u64,
-    /// Where the key is known: pieces are decrypted as they come.
+    /// If the key is known: pieces are decrypted on arrival.
     cipher: Option<Arc<Cipher>>,
     pieces: Vec<Piece>,
     in_last: usize,
     disk: Option<Disk>,
-    /// As it came.
+    /// The last block as it arrived, still encrypted.
     last_block: [u8; BLOCK],
 }
 
 impl Spool {
-    /// A file of this many bytes, which are to come, and its cipher, if that is known already.
-    pub(crate) fn new(room: &Arc<Room>, length: u64, cipher: Option<Cipher>) -> Self {
+    /// A file of this many bytes, none of which has arrived, and its cipher, if that is known already.
+    pub(crate) fn new(budget: &Arc<SpoolBudget>, length: u64, cipher: Option<Cipher>) -> Self {
         Self {
-            room: Arc::clone(room),
+            budget: Arc::clone(budget),
             length,
             filled: 0,
             cipher: cipher.map(Arc::new),
@@ -200,28 +200,28 @@ impl Spool {
         self.length
     }
 
-    /// The last block of the cipher, once all bytes are there.
+    /// The last block of the cipher, once all bytes have arrived.
     pub(crate) fn last_block(&self) -> [u8; BLOCK] {
         self.last_block
     }
 
-    /// Room for the next bytes.
-    pub(crate) async fn room(&mut self) -> io::Result<&mut [u8]> {
+    /// A buffer for the next bytes.
+    pub(crate) async fn buffer(&mut self) -> io::Result<&mut [u8]> {
         let is_full = self.pieces.last().is_none_or(|piece| piece.bytes.len() == self.in_last);
         if self.disk.is_none() && is_full {
             let left = self.length - self.filled;
-            match self.room.piece(left) {
+            match self.budget.piece(left) {
                 Some(piece) => {
                     self.pieces.push(piece);
                     self.in_last = 0;
                 }
-                None => self.disk = Some(Disk::open(&self.room, left).await?),
+                None => self.disk = Some(Disk::open(&self.budget, left).await?),
             }
         }
         Ok(self.open_room())
     }
 
-    /// This many bytes have been put into the room.
+    /// Records that this many bytes are in the buffer.
     pub(crate) async fn filled(&mut self, bytes: usize) -> io::Result<()> {
         let last_block = next_last(self.last_block, &self.open_room()[..bytes]);
         self.last_block = last_block;
@@ -239,7 +239,7 @@ impl Spool {
         Ok(())
     }
 
-    /// This many bytes have come to the last piece in memory, of which whole blocks are decrypted.
+    /// Records this many bytes of the last piece in memory, and decrypts its whole blocks.
     fn filled_last(&mut self, bytes: usize) {
         let begun = self.in_last / BLOCK * BLOCK;
         self.in_last += bytes;
@@ -258,7 +258,7 @@ impl Spool {
         }
     }
 
-    /// Reads the file as it was before it was encrypted: `head`, then this many bytes.
+    /// A reader of the decrypted file: `head`, then this many bytes.
     pub(crate) fn decrypted(mut self, head: Vec<u8>, cipher: Cipher, plain_bytes: u64) -> Decrypted {
         Decrypted {
             head,
@@ -279,7 +279,7 @@ impl fmt::Debug for Spool {
     }
 }
 
-/// The last bytes of what was there and what has come.
+/// The last bytes of the previous ones and the new ones.
 fn next_last(mut last: [u8; BLOCK], come: &[u8]) -> [u8; BLOCK] {
     match come.last_chunk() {
         Some(last) => *last,
@@ -291,16 +291,16 @@ fn next_last(mut last: [u8; BLOCK], come: &[u8]) -> [u8; BLOCK] {
     }
 }
 
-/// A file on its way back, decrypted piece by piece.
+/// A file that is being returned, decrypted piece by piece.
 pub(crate) struct Decrypted {
-    /// What comes before the file.
+    /// The bytes before the file.
     head: Vec<u8>,
     cipher: Arc<Cipher>,
-    /// Whether the pieces were decrypted as they came.
+    /// Whether the pieces were decrypted on arrival.
     is_plain: bool,
     pieces: VecDeque<Piece>,
     disk: Option<Disk>,
-    /// How much of the file on disk has been read.
+    /// The number of bytes of the file on disk that were read.
     read: u64,
     left: u64,
     current: Current,
@@ -322,7 +322,7 @@ impl Decrypted {
         let length = whole.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= length as u64;
         if !self.head.is_empty() {
-            // It goes in one packet with the beginning of the file.
+            // One packet carries it with the beginning of the file.
             let mut bytes = take(&mut self.head);
             bytes.extend_from_slice(&self.current()[..length]);
             self.current = Current::Bytes(bytes);
@@ -339,7 +339,7 @@ impl Decrypted {
         }
     }
 
-    /// Makes the next piece the current one, decrypted with its padding; how long it is.
+    /// Makes the next piece the current one, decrypted with its padding; returns its length.
     async fn fetch(&mut self) -> io::Result<usize> {
         if let Some(mut piece) = self.pieces.pop_front() {
             if !self.is_plain {
@@ -381,8 +381,8 @@ mod tests {
     use super::*;
     use crate::cipher::encrypted_bytes;
 
-    fn filled(room: &Arc<Room>, bytes: &[u8], at_once: usize) -> io::Result<Spool> {
-        fill(Spool::new(room, bytes.len() as u64, None), bytes, at_once)
+    fn filled(budget: &Arc<SpoolBudget>, bytes: &[u8], at_once: usize) -> io::Result<Spool> {
+        fill(Spool::new(budget, bytes.len() as u64, None), bytes, at_once)
     }
 
     fn fill(mut spool: Spool, bytes: &[u8], at_once: usize) -> io::Result<Spool> {
@@ -390,7 +390,7 @@ mod tests {
         runtime.block_on(async {
             let mut left = bytes;
             while !left.is_empty() {
-                let space = spool.room().await?;
+                let space = spool.buffer().await?;
                 let taken = space.len().min(left.len()).min(at_once);
                 space[..taken].copy_from_slice(&left[..taken]);
                 spool.filled(taken).await?;
@@ -414,15 +414,19 @@ mod tests {
         })
     }
 
-    fn room(memory_bytes: usize, disk_bytes: usize) -> Arc<Room> {
+    fn budget(memory_bytes: usize, disk_bytes: usize) -> Arc<SpoolBudget> {
         let folder = std::env::temp_dir();
-        Room::new(SpoolOptions { memory_bytes: memory_bytes as u64, disk_bytes: disk_bytes as u64, folder })
+        SpoolBudget::new(SpoolOptions {
+            memory_bytes: memory_bytes as u64,
+            disk_bytes: disk_bytes as u64,
+            folder,
+        })
     }
 
-    /// All in memory, none, and some of both, with a key that was known before or is known only then; then all room is free
-    /// again.
+    /// All in memory, none, and some of both, with a key that is known before or only afterwards; then the whole budget is
+    /// free again.
     #[test]
-    fn a_file_comes_back_wherever_it_waited_and_its_room_is_given_back() {
+    fn a_file_is_returned_from_memory_and_disk_and_its_budget_is_released() {
         let key = [7; 16];
         for length in [0, 1, 15, 16, 1000, PIECE_BYTES - 16, PIECE_BYTES, 3 * PIECE_BYTES + 5] {
             let plain: Vec<u8> = (0..length).map(|i| (i * 13 + i / 250) as u8).collect();
@@ -433,14 +437,14 @@ mod tests {
                 .into_iter()
                 .flat_map(|bytes| [(bytes, false), (bytes, true)])
             {
-                let room = room(memory_bytes, 8 * PIECE_BYTES);
+                let budget = budget(memory_bytes, 8 * PIECE_BYTES);
                 let cipher = is_known.then(|| Cipher::new(key));
-                let spool = Spool::new(&room, encrypted.len() as u64, cipher);
+                let spool = Spool::new(&budget, encrypted.len() as u64, cipher);
                 let spool = fill(spool, &encrypted, 100_003).unwrap();
                 assert_eq!(spool.last_block()[..], encrypted[encrypted.len() - BLOCK..]);
                 let all = read(spool.decrypted(b"head".to_vec(), Cipher::new(key), length as u64));
                 assert!(all == [b"head", plain.as_slice()].concat(), "{length} {memory_bytes}");
-                let left = [&room.memory_left, &room.disk_left].map(|left| left.load(Ordering::Relaxed));
+                let left = [&budget.memory_left, &budget.disk_left].map(|left| left.load(Ordering::Relaxed));
                 assert_eq!(left, [memory_bytes as u64, 8 * PIECE_BYTES as u64]);
             }
         }
@@ -450,20 +454,23 @@ mod tests {
     fn the_last_block_is_known_however_small_the_pieces_were() {
         let bytes: Vec<u8> = (0..64).collect();
         for at_once in [1, 3, 16, 17, 64] {
-            assert_eq!(filled(&room(1000, 0), &bytes, at_once).unwrap().last_block()[..], bytes[48..]);
+            assert_eq!(filled(&budget(1000, 0), &bytes, at_once).unwrap().last_block()[..], bytes[48..]);
         }
     }
 
     #[test]
-    fn no_more_is_taken_than_there_is_room_for_and_the_error_names_the_way_out() {
-        let room = room(PIECE_BYTES, PIECE_BYTES);
-        let first = filled(&room, &vec![1; 2 * PIECE_BYTES], PIECE_BYTES).unwrap();
-        let error = filled(&room, &[1; 16], 16).map(drop).unwrap_err().to_string();
+    fn the_budget_is_a_limit_and_the_error_names_the_option() {
+        let budget = budget(PIECE_BYTES, PIECE_BYTES);
+        let first = filled(&budget, &vec![1; 2 * PIECE_BYTES], PIECE_BYTES).unwrap();
+        let error = filled(&budget, &[1; 16], 16).map(drop).unwrap_err().to_string();
         assert!(error.contains("--spool-disk"), "{error}");
         drop(first);
-        assert!(filled(&room, &[1; 16], 16).is_ok());
-        let nowhere =
-            Room::new(SpoolOptions { memory_bytes: 0, folder: "/nowhere".into(), ..Default::default() });
+        assert!(filled(&budget, &[1; 16], 16).is_ok());
+        let nowhere = SpoolBudget::new(SpoolOptions {
+            memory_bytes: 0,
+            folder: "/nowhere".into(),
+            ..Default::default()
+        });
         let error = filled(&nowhere, &[1; 16], 16).map(drop).unwrap_err().to_string();
         assert!(error.contains("/nowhere"), "{error}");
         assert_eq!(nowhere.disk_left.load(Ordering::Relaxed), 16 << 30);

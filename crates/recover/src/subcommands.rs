@@ -1,4 +1,4 @@
-//! `kendall recover`: encrypts files, and asks a server for the plain ones.
+//! `kendall recover`: encrypts files, and sends requests for the plain ones.
 
 use std::fs::File;
 use std::io::{self, BufRead};
@@ -21,11 +21,11 @@ const IS_SET: &str = "it must be given or has a default, and its kind checked it
 
 /// The subcommands of this system.
 pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
-    about: "Encrypt a file, or ask a server of file recovery for the plain one",
+    about: "Encrypt a file, or request the plain one from a server",
     all: &[
         Subcommand {
             name: "encrypt",
-            about: "Encrypt a file under a password, and print what a client asks a server for it",
+            about: "Encrypt a file under a password, and print the request that recovers it",
             arguments: &[Parameter {
                 name: "file",
                 help: "file to encrypt",
@@ -51,7 +51,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
         },
         Subcommand {
             name: "request",
-            about: "Ask a server to find the password of an encrypted file, and keep the file that it sends back",
+            about: "Have a server find the password of an encrypted file, and save the file that it returns",
             arguments: &[Parameter { name: "file", help: "encrypted file", kind: Kind::File, default: None }],
             options: &[
                 Parameter {
@@ -62,7 +62,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 },
                 Parameter {
                     name: "length",
-                    help: "how many characters the password has: 4, or 1-5; must be given",
+                    help: "number of characters of the password: 4, or 1-5; must be given",
                     kind: Kind::Word(|text| lengths(text).map(drop)),
                     default: None,
                 },
@@ -97,7 +97,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
     ],
 };
 
-/// How many characters a password may have.
+/// The range of a password's length.
 fn lengths(text: &str) -> Result<RangeInclusive<usize>, String> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     match (least.parse(), most.parse()) {
@@ -168,9 +168,9 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended,
         _ => with_suffix(&file, ".plain"),
     });
     let compare = path(settings, "compare");
-    // A device or a pipe is written through.
+    // A device or a pipe is written directly.
     if compare.is_none() && to.is_file() {
-        return Err(format!("{} exists; say with --out where the decrypted file is to go", to.display()));
+        return Err(format!("{} exists; give another path for the decrypted file with --out", to.display()));
     }
     let encrypted = open(&file)?;
     let of_bytes =
@@ -211,7 +211,7 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended,
     }
 }
 
-/// How far the file is on its way to the server, or back.
+/// The progress of the file to the server, or back.
 fn transfer(stage: Stage, of_bytes: u64) -> Transfer {
     match stage {
         Stage::Sent(bytes) if bytes == of_bytes => {
@@ -230,7 +230,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}", path.display())
 }
 
-/// Writes a file that the user named; a regular one is always whole.
+/// Writes a file that the user named; a regular one is always complete.
 fn written_whole<T>(to: &Path, write: impl FnOnce(&mut File) -> Result<T, String>) -> Result<T, String> {
     let mut output = Output::open(to).map_err(|error| cannot_write(to, &error))?;
     let written = write(output.file())?;

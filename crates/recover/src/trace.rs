@@ -1,7 +1,7 @@
-//! What each request cost, for whoever wants to know it of every single one: a table of comma-separated values, with the
-//! search and the key apart.
+//! The cost of each single request: a table of comma-separated values, with the times of the search and of the key in
+//! separate columns.
 //!
-//! Its own thread writes it, so that nobody who serves waits for a disk. What it cannot take in time is dropped and
+//! A separate thread writes it, so that no worker waits for a disk. Rows that it cannot write in time are dropped and
 //! counted.
 
 use std::fs::File;
@@ -12,22 +12,22 @@ use std::thread::{self, JoinHandle};
 
 use kendall_service::Counter;
 
-use crate::search::Way;
+use crate::search::PasswordSource;
 
 /// The first line of the table.
 pub const COLUMNS: &str = "finished_ns,id,way,search_ns,key_ns,file_bytes";
 /// Rows on their way to the disk.
 const CAPACITY: usize = 16_384;
 
-/// What a request cost whose password was found and whose file is there.
+/// The cost of a request whose password was found and whose file has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// When it could be answered, in ns of the clock of stamps.
+    /// The instant at which its answer was ready, in ns of the clock of stamps.
     pub(crate) finished_ns: i64,
     /// Its number; 0 where the dialect has none.
     pub(crate) id: i32,
-    /// How the password was found.
-    pub(crate) way: Way,
+    /// The source of the password.
+    pub(crate) way: PasswordSource,
     /// The time of the search, in ns; 0 if there was none.
     pub(crate) search_ns: u64,
     /// The time for the key, in ns; 0 if it was known.
@@ -40,13 +40,13 @@ pub(crate) struct Cost {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the trace {path}: {error}; name another file with --trace, or none")]
 pub struct TraceError {
-    /// Where it should be.
+    /// Its path.
     pub path: PathBuf,
-    /// What the operating system says.
+    /// The operating system's message.
     pub error: io::Error,
 }
 
-/// The writing end of a trace. Dropped, it waits until all is on the disk.
+/// The writing end of a trace. Dropping it waits until all is on the disk.
 #[derive(Debug)]
 pub(crate) struct Trace {
     sender: Option<SyncSender<Cost>>,
@@ -55,7 +55,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Creates the file, if one is wanted; without one, costs go nowhere.
+    /// Creates the file, if a path is given; without one, costs are discarded.
     pub(crate) fn create(path: Option<&Path>) -> Result<Self, TraceError> {
         let dropped = Counter::default();
         let Some(path) = path else { return Ok(Self { sender: None, thread: None, dropped }) };
@@ -66,7 +66,7 @@ impl Trace {
         let named = path.to_owned();
         let write = move || {
             if let Err(error) = write_all(file, &costs) {
-                tracing::error!(path = %named.display(), %error, "the trace cannot be written on");
+                tracing::error!(path = %named.display(), %error, "writing the trace fails; it ends here");
             }
         };
         let thread = thread::Builder::new().name("recover-trace".into()).spawn(write).map_err(cannot)?;
@@ -90,7 +90,7 @@ impl Drop for Trace {
     }
 }
 
-/// Writes what comes until nobody is left to send, and flushes whenever nothing waits.
+/// Writes rows until all senders are gone, and flushes whenever no row waits.
 fn write_all(mut file: BufWriter<File>, costs: &Receiver<Cost>) -> io::Result<()> {
     loop {
         let cost = match costs.try_recv() {

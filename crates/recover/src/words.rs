@@ -11,14 +11,14 @@ pub mod rules;
 #[derive(Clone, Default)]
 pub struct Words {
     text: Vec<u8>,
-    /// Where in the text each word begins, and how long it is.
+    /// Where in the text each word begins, and its length.
     places: Vec<(u32, u8)>,
     skipped: Skipped,
-    /// The numbers of all words, the shortest first, and among those of a length in the order of the list.
+    /// The numbers of all words, the shortest first, and within a length in the order of the list.
     by_length: Vec<u32>,
 }
 
-/// Lines that are no words.
+/// The lines that are not words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Lines that are not UTF-8.
@@ -27,26 +27,26 @@ pub struct Skipped {
     pub too_long: usize,
 }
 
-/// Why a list cannot be used.
+/// The reason why a list cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WordsError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the list of words {path}: {error}")]
     Unreadable {
-        /// Where it was looked for.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         error: io::Error,
     },
-    /// It has too much.
-    #[error("the list of words {0} has more than {most} MiB; take a shorter one, its first part, say", most = Words::MOST_BYTES >> 20)]
+    /// The file is too long.
+    #[error("the list of words {0} has more than {most} MiB; use a shorter one, such as its first part", most = Words::MOST_BYTES >> 20)]
     TooLong(PathBuf),
-    /// It has nothing.
-    #[error("the list of words {path} has none that can be used ({not_text} lines are not UTF-8, {too_long} are longer than {longest} bytes)", not_text = .skipped.not_text, too_long = .skipped.too_long, longest = Words::LONGEST)]
+    /// The file has no word.
+    #[error("the list of words {path} has no usable word ({not_text} lines are not UTF-8, {too_long} are longer than {longest} bytes)", not_text = .skipped.not_text, too_long = .skipped.too_long, longest = Words::LONGEST)]
     Empty {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
-        /// What there was instead of words.
+        /// The lines that are not words.
         skipped: Skipped,
     },
 }
@@ -62,10 +62,10 @@ impl Words {
         Self::of(include_bytes!("../words/common.txt").to_vec())
     }
 
-    /// The words of a file, one a line. Empty lines are ignored, and others that are no words skipped and counted.
+    /// The words of a file, one per line. Ignores empty lines; skips and counts other lines that are not words.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, has more than [`MOST_BYTES`](Self::MOST_BYTES), or not one word.
+    /// Fails if the file cannot be read, has more than [`MOST_BYTES`](Self::MOST_BYTES), or has no word.
     pub fn open(path: &Path) -> Result<Self, WordsError> {
         let unreadable = |error| WordsError::Unreadable { path: path.to_path_buf(), error };
         let file = File::open(path).map_err(unreadable)?;
@@ -81,7 +81,7 @@ impl Words {
         Ok(words)
     }
 
-    /// The words of a text, one a line; of no more than [`MOST_BYTES`](Self::MOST_BYTES).
+    /// The words of a text, one per line; of no more than [`MOST_BYTES`](Self::MOST_BYTES).
     pub fn of(text: Vec<u8>) -> Self {
         let mut words = Self { text, ..Self::default() };
         let mut start = 0;
@@ -101,8 +101,8 @@ impl Words {
         words
     }
 
-    /// How many words there are.
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    /// The number of words.
+    #[expect(clippy::len_without_is_empty, reason = "no caller needs it")]
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -110,7 +110,7 @@ impl Words {
     /// The word of this number, from 0.
     ///
     /// # Panics
-    /// Panics if there is none.
+    /// Panics if the list is not that long.
     pub fn get(&self, number: usize) -> &[u8] {
         let (start, length) = self.places[number];
         &self.text[start as usize..][..usize::from(length)]
@@ -121,7 +121,7 @@ impl Words {
         (0..self.len()).map(|number| self.get(number))
     }
 
-    /// What was in the list and is no word.
+    /// The lines of the list that are not words.
     pub fn skipped(&self) -> Skipped {
         self.skipped
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_no_words_are_counted_and_skipped() {
+    fn lines_that_are_not_words_are_counted_and_skipped() {
         let long = "x".repeat(56);
         let text = [b"one\r\n\ntw\xffo\nthree\n".as_slice(), long.as_bytes(), b"\nfour"].concat();
         let words = Words::of(text);
@@ -173,6 +173,6 @@ mod tests {
         let missing = Words::open(Path::new("/nowhere/words.txt")).unwrap_err().to_string();
         assert!(missing.starts_with("cannot read the list of words /nowhere/words.txt: "), "{missing}");
         let empty = Words::open(Path::new("/dev/null")).unwrap_err().to_string();
-        assert!(empty.contains("has none that can be used (0 lines are not UTF-8, 0 are longer"), "{empty}");
+        assert!(empty.contains("has no usable word (0 lines are not UTF-8, 0 are longer"), "{empty}");
     }
 }

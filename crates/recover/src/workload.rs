@@ -1,8 +1,8 @@
-//! The requests that a client sends: files of one size, encrypted under passwords that are drawn, derived and made ready
-//! before the first is sent, so that making them disturbs no measurement.
+//! The requests that a client sends: files of one size, encrypted under passwords that are drawn, derived and prepared
+//! before the first one is sent, so that their preparation disturbs no measurement.
 //!
-//! All plain files are one random piece over and over, so each password costs the memory of that piece, whatever the size
-//! of the files. The cipher's blocks do not depend on each other, so the encrypted file is a piece over and over, too.
+//! All plain files repeat one random piece, so each password costs the memory of that piece, whatever the size of the
+//! files. The cipher's blocks do not depend on each other, so the encrypted file repeats a piece, too.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::protocol::{Dialect, Head};
 use crate::search::Hash;
 use crate::words::Words;
 
-/// The piece that plain files repeat: a whole number of blocks, and as much as a socket takes at once.
+/// The piece that plain files repeat: a whole number of blocks, and as much as a socket accepts at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// The most memory that the pieces of all passwords may take.
+/// The most memory of the pieces of all passwords.
 const MOST_BYTES: usize = 1 << 30;
-/// This many keys are derived at once: as many as the widest vectors hold, several times.
+/// The number of keys derived at once: several times the capacity of the widest vectors.
 const KEYS_AT_ONCE: usize = 64;
 
-/// With which algorithm clients say what their password is.
+/// The algorithm of the digests that clients send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// SHA-1.
@@ -59,7 +59,7 @@ impl Algorithm {
     /// The digest of this name.
     ///
     /// # Errors
-    /// Says which names there are.
+    /// Fails on any other name, with a list of the names.
     pub fn named(name: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|algorithm| algorithm.name() == name);
         known.ok_or_else(|| format!("must be sha1, sha256 or md5, not {name:?}"))
@@ -75,26 +75,26 @@ impl Algorithm {
     }
 }
 
-/// What the requests are like.
+/// The parameters of the requests.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Which protocol is spoken.
+    /// The dialect of the protocol.
     pub dialect: Dialect,
-    /// How many lower-case letters a password has that is no word of the list.
+    /// The number of lower-case letters of a password that is not a word of the list.
     pub length: usize,
-    /// The chance that a password is a word of the list, in per cent.
+    /// The probability that a password is a word of the list, in per cent.
     pub dictionary_percent: f64,
-    /// The list. Its words of the wanted length in lower-case letters are taken, which any strategy can find.
+    /// The list. Only its words of the given length in lower-case letters are used, which any strategy can find.
     pub words: Arc<Words>,
-    /// How many bytes a plain file has.
+    /// The length of a plain file.
     pub file_bytes: u64,
-    /// How many passwords are made ready; the next request has the first again.
+    /// The number of prepared passwords; the next request has the first again.
     pub passwords: usize,
-    /// How passwords are digested.
+    /// The digest of passwords.
     pub algorithm: Algorithm,
 }
 
-/// Why parameters cannot be.
+/// The reason why parameters are not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ParameterError {
@@ -103,14 +103,14 @@ pub enum ParameterError {
     #[error("dictionary-percent is {0}; it must lie between 0 and 100")]
     Dictionary(f64),
     #[error(
-        "the list of words has none of {0} lower-case letters; give another length, or a list that has (dictionary)"
+        "the list of words has no word of {0} lower-case letters; give another length, or another list (dictionary)"
     )]
     NoWords(usize),
     #[error("passwords is {0}; it must lie between 1 and {most}", most = MOST_BYTES / PIECE_BYTES)]
     Passwords(usize),
 }
 
-/// A password that is ready to be sent.
+/// A prepared password.
 #[derive(Clone, Debug)]
 struct Prepared {
     class: u32,
@@ -125,15 +125,15 @@ pub struct RecoverWorkload {
     dialect: Dialect,
     plain: Pattern,
     prepared: Vec<Prepared>,
-    /// The chance of a word of the list.
+    /// The probability of a word of the list.
     words_share: f64,
 }
 
 impl Parameters {
-    /// Says what is impossible about the parameters, if anything is.
+    /// Checks that the parameters are valid.
     ///
     /// # Errors
-    /// Fails on passwords that are none, and on more of them than memory should hold.
+    /// Fails on an invalid length or probability, and on more passwords than memory should hold.
     pub fn validate(&self) -> Result<(), ParameterError> {
         if !(1..=12).contains(&self.length) {
             Err(ParameterError::Length(self.length))
@@ -160,7 +160,7 @@ impl RecoverWorkload {
     /// The requests of one seed, for one server. Derives all keys, which takes seconds for thousands.
     ///
     /// # Errors
-    /// Fails on [impossible parameters](Parameters::validate), and where words are wanted and the list has none that fit.
+    /// Fails on [invalid parameters](Parameters::validate), and if words are needed and the list has none that fits.
     pub fn new(
         server: SocketAddr,
         parameters: &Parameters,
@@ -193,7 +193,7 @@ impl RecoverWorkload {
         Ok(Self { server, dialect: parameters.dialect, plain, prepared, words_share })
     }
 
-    /// How many of the passwords that are ready are words of the list.
+    /// The number of prepared passwords that are words of the list.
     pub fn words(&self) -> usize {
         self.prepared.iter().filter(|prepared| prepared.class > 0).count()
     }
@@ -203,7 +203,7 @@ impl RecoverWorkload {
     }
 }
 
-/// What plain files of this many bytes repeat.
+/// The piece that plain files of this many bytes repeat.
 fn piece(seed: u64, file_bytes: u64) -> Bytes {
     let length =
         usize::try_from(file_bytes).unwrap_or(usize::MAX).next_multiple_of(BLOCK).clamp(BLOCK, PIECE_BYTES);
@@ -224,7 +224,7 @@ fn encrypted(plain: &Pattern, cipher: &Cipher) -> Body {
     Body { piece: piece.into(), repeated_bytes, end: Bytes::copy_from_slice(&end) }
 }
 
-/// The keys of passwords, by all processors.
+/// The keys of passwords, on all processors.
 fn keys(engine: Engine, passwords: &[(Vec<u8>, bool)]) -> Vec<Key> {
     let derive = |batch: &[(Vec<u8>, bool)]| -> Vec<Key> {
         let passwords: Vec<&[u8]> = batch.iter().map(|(password, _)| password.as_slice()).collect();
@@ -250,7 +250,7 @@ impl Workload for RecoverWorkload {
         Request { class: *class, bytes: head.encode(self.dialect).into(), body: Some(body.clone()) }
     }
 
-    /// One for random passwords and one for words of the list, if there are such.
+    /// One for random passwords and one for words of the list, if there are any.
     fn classes(&self) -> Vec<RequestClass> {
         match self.words_share {
             0.0 => vec![RequestClass::new("all", 1.0)],
@@ -337,7 +337,7 @@ mod tests {
 
     /// Five standard errors: a false alarm in 1.7 million.
     #[test]
-    fn words_come_with_the_chance_asked_for_and_have_the_length_where_there_are_such() {
+    fn words_have_the_given_probability_and_length() {
         let parameters = Parameters { dictionary_percent: 30.0, ..parameters() };
         let fitting: [&[u8]; 2] = [b"test", b"more"];
         let n = 20_000;
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_parameters_are_refused_in_words() {
+    fn invalid_parameters_are_rejected() {
         let refused = |parameters: Parameters| parameters.validate().unwrap_err().to_string();
         assert!(refused(Parameters { length: 0, ..parameters() }).contains("length is 0"));
         assert!(

@@ -1,6 +1,6 @@
-//! The board of the gang: all searches, how far each has come, and what is handed out next.
+//! The board of the gang: all searches, the progress of each, and the next part to test.
 //!
-//! It knows no threads: whoever works takes a [`Part`], tests it, and enters what came of it.
+//! It knows no threads: a member takes a [`Part`], tests it, and enters the outcome.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -14,28 +14,28 @@ use crate::search::{Key, Search};
 
 /// The fewest candidates that are worth a separate part.
 pub(crate) const LEAST_PART: u64 = 2_048;
-/// How many digests are looked for in one pass.
+/// The number of digests that one pass compares.
 const MOST_TARGETS: usize = 16;
-/// How many searches are looked at for some that may ride along.
+/// The number of searches that are considered as riders.
 const MOST_LOOKED_AT: usize = 64;
 
-/// All searches, and what is done about them.
+/// All searches, and the parts of each in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     searches: HashMap<u64, Search>,
-    /// The searches by the start of their range; of those that start at the same place, the oldest is the last.
+    /// The searches by the start of their range; among those with the same start, the oldest is the last.
     by_start: BTreeSet<(u64, Reverse<u64>)>,
-    /// No range is wider.
+    /// The width of the widest range.
     widest: u64,
-    /// The search that all work on.
+    /// The search that all members work on.
     pub(crate) current: Option<u64>,
-    /// Those that ended while they rode along.
+    /// The searches that ended while they rode along.
     ended: Vec<u64>,
     next_id: u64,
     pub(crate) dismissed: bool,
 }
 
-/// A part in the hands of a member.
+/// A part that a member is testing.
 pub(crate) struct Part {
     search: u64,
     pub(crate) range: Range<u64>,
@@ -70,13 +70,13 @@ impl Board {
         }
     }
 
-    /// Whether there is no search on it.
+    /// Whether the board is empty.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.searches.is_empty()
     }
 
-    /// How those ended that ended since this was asked, while they rode along. They stay on the board.
+    /// The outcome of searches that ended as riders since the last call. They stay on the board.
     pub(crate) fn take_ended(&mut self) -> Vec<(Key, Option<u64>)> {
         let ended = mem::take(&mut self.ended);
         let how = |id| {
@@ -91,7 +91,7 @@ impl Board {
         &self.searches[&id]
     }
 
-    /// The next part of a search, with those who ride along; `None` if nothing of it is left to hand out.
+    /// The next part of a search, with its riders; `None` if no candidate is left to hand out.
     pub(crate) fn take_part(
         &mut self,
         id: u64,
@@ -112,8 +112,8 @@ impl Board {
         Some(Part { search: id, range, riders, targets })
     }
 
-    /// Other searches that lack a range from its start on, of those that begin nearest before it; and the end of
-    /// the range, which is cut to what they lack unless too little is left of it.
+    /// Other searches that still need a range from its start on, of those that begin nearest before it; and the
+    /// end of the range, which is cut to what they need unless too little of it remains.
     fn riders(&self, id: u64, start: u64, mut end: u64) -> (Vec<u64>, u64) {
         let near = (start.saturating_sub(self.widest), Reverse(u64::MAX))..=(start, Reverse(0));
         let mut riders = Vec::new();
@@ -135,17 +135,17 @@ impl Board {
         (riders, end)
     }
 
-    /// Notes what came of a part.
+    /// Records the outcome of a part.
     pub(crate) fn enter(&mut self, part: Part, outcome: Outcome) -> News {
         let Part { search: id, range, riders, targets } = part;
-        // A number that was found is tested only for those who look for it.
+        // A number that was found is only tested against the searches that want it.
         let tested_to = outcome.reached(&range);
         let found = match outcome {
             Outcome::Found { value, target } => Some((value, targets.digests()[target])),
             _ => None,
         };
         let mut news = News::None;
-        // Whoever is gone from the board by now does not want to know.
+        // A search that has left the board needs no outcome.
         for other in [id].iter().chain(&riders) {
             let Some(search) = self.searches.get_mut(other) else { continue };
             let had_ended = search.ended().is_some();

@@ -1,12 +1,13 @@
 //! Shared chunks: all threads on one search at a time.
 //!
 //! Where work splits as freely as a range does, m processors serve best as one of m times the speed: two searches
-//! side by side end no sooner than one after the other, and one of them later. So the station has a single
-//! server, this gang. The runtime's worker leads it: what the discipline hands the leader, all work on. They take
-//! parts of a fraction of a millisecond from the search, and drop them at once when the leader has another.
+//! in parallel end no sooner than one after the other, and one of them later. So the station has a single server,
+//! this gang. The runtime's worker leads it: all members work on the search that the discipline assigns to the
+//! leader. They take parts of a fraction of a millisecond from the search, and drop them at once when the leader
+//! gets another search.
 //!
-//! While a part is tested, other searches that lack the very same range ride along: their digests are compared in
-//! the same pass, which costs next to nothing.
+//! While a part is tested, other searches that need the very same range ride along: the same pass compares their
+//! digests, which costs next to nothing.
 
 use std::hint;
 use std::io;
@@ -27,25 +28,25 @@ use crate::board::{Board, LEAST_PART, News, Part};
 use crate::options::Sharing;
 use crate::search::Key;
 
-/// How long a member tests one part: long against the few hundred nanoseconds of fetching it, and so short that at
-/// the end of a range nobody waits long for the last.
+/// How long a member tests one part: long compared with the few hundred nanoseconds of fetching it, and so short
+/// that at the end of a range no member waits long for the last one.
 const PART: Duration = Duration::from_micros(300);
 /// The candidates of a member's first part.
 const FIRST_PART: u64 = 16_384;
-/// The fewest candidates for which the others are woken.
+/// The fewest candidates for which the other members are woken.
 const WORTH_SHARING: u64 = 4 * LEAST_PART;
-/// The fewest candidates that are given to a graphics card: beginning and ending costs it as long as it needs for a
-/// million, and the processors test these within some milliseconds.
+/// The fewest candidates for a graphics card: starting and ending a launch takes as long as a million candidates,
+/// and the processors test these within some milliseconds.
 const WORTH_A_LAUNCH: u64 = 5_000_000;
-/// How many of its batches a graphics card takes at a time.
+/// The number of its batches that a graphics card takes at a time.
 const CARD_BATCHES: u64 = 8;
-/// How long a member without work looks out for more before it sleeps: waking it costs others that long.
+/// How long a member without work polls for more before it sleeps: waking it would cost other members that long.
 const LOOKOUT: Duration = Duration::from_micros(50);
 
 /// The leader's index among the members.
 const LEADER: usize = 0;
 
-/// The threads and what they work on.
+/// The threads and their work.
 #[derive(Debug)]
 pub(crate) struct Gang {
     shared: Arc<Shared>,
@@ -57,53 +58,53 @@ struct Shared {
     engine: Engine,
     sharing: Sharing,
     board: Mutex<Board>,
-    /// There is something new to work on, or the gang is dismissed.
+    /// Signals new work, or the end of the gang.
     news: Condvar,
-    /// The token of the leader's turn, while it is at one.
+    /// The token of the leader's turn, during a turn.
     leader: Mutex<Option<LeaderInterrupt>>,
     /// The leader first.
     members: Vec<Member>,
-    /// Candidates hashed, for however many searches at once.
+    /// Candidates hashed; a candidate for several searches counts once.
     hashed: Counter,
 }
 
-/// One thread's own, on cache lines of its own.
+/// The state of one thread, on separate cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Member {
-    /// Of a follower: the leader's is the token of its turn.
+    /// The token of a follower: the leader's is the token of its turn.
     interrupt: Interrupt,
     appetite: Appetite,
 }
 
-/// How much a member takes at a time.
+/// The amount of work that a member takes at a time.
 #[derive(Debug)]
 enum Appetite {
-    /// What a processor tests in the time of a part, learned from the parts before.
+    /// What a processor tests in the time of a part, learned from earlier parts.
     Processor(AtomicU64),
-    /// All there is, up to some batches of a graphics card, if it is worth the card's while.
+    /// All candidates left, up to some batches of a graphics card, if that is worth a launch.
     Card { batch: u64 },
 }
 
-/// A search on the board; it is taken off when this is dropped.
+/// A search on the board; dropping it takes the search off.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct BoardEntry {
     id: u64,
-    /// How many tested candidates the runtime was told of.
-    told: u64,
+    /// The number of tested candidates that was reported to the runtime.
+    reported: u64,
     shared: Arc<Shared>,
 }
 
-/// What came of the leader's turn.
+/// The outcome of the leader's turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// This many more candidates were tested than at the last turn, by all together or while riding along.
+    /// This many more candidates were tested than at the last turn, by all members or while riding along.
     Unfinished(u64),
     Ended(Option<u64>),
 }
 
 impl Gang {
-    /// A gang of this many threads, the leader's own counted, and of a graphics card if there is one.
+    /// A gang of this many threads, including the leader's, and of a graphics card if there is one.
     pub(crate) fn new(
         threads: NonZeroUsize,
         card: Option<Gpu>,
@@ -148,36 +149,36 @@ impl Gang {
     }
 
     /// Puts a search on the board.
-    pub(crate) fn enter(&self, key: Key) -> Place {
+    pub(crate) fn enter(&self, key: Key) -> BoardEntry {
         let id = self.shared.board().add(key);
-        Place { id, told: 0, shared: Arc::clone(&self.shared) }
+        BoardEntry { id, reported: 0, shared: Arc::clone(&self.shared) }
     }
 
-    /// Has all work on this search until about this many candidates were tested, it ended, or the leader was
-    /// interrupted. The others go on until the next turn. To be called by one thread at a time.
-    pub(crate) fn lead(&self, place: &mut Place, candidates: u64, interrupt: &LeaderInterrupt) -> Lead {
+    /// Makes all members work on this search until about this many candidates were tested, it ended, or the leader
+    /// was interrupted. The others continue until the next turn. Only one thread may call this at a time.
+    pub(crate) fn lead(&self, entry: &mut BoardEntry, candidates: u64, interrupt: &LeaderInterrupt) -> Lead {
         let shared = &*self.shared;
         *shared.leader() = Some(interrupt.clone());
         let mut board = shared.board();
-        shared.turn_to(&mut board, place.id);
-        let enough = board.search(place.id).tested().saturating_add(candidates);
+        shared.turn_to(&mut board, entry.id);
+        let enough = board.search(entry.id).tested().saturating_add(candidates);
         let lead = loop {
-            if let Some(end) = board.search(place.id).ended() {
-                shared.turn_from(board, place.id);
+            if let Some(end) = board.search(entry.id).ended() {
+                shared.turn_from(board, entry.id);
                 break Lead::Ended(end);
             }
-            let tested = board.search(place.id).tested();
+            let tested = board.search(entry.id).tested();
             if interrupt.is_raised() || tested >= enough {
-                break Lead::Unfinished(tested - mem::replace(&mut place.told, tested));
+                break Lead::Unfinished(tested - mem::replace(&mut entry.reported, tested));
             }
-            board = match shared.take_part(&mut board, place.id, LEADER) {
+            board = match shared.take_part(&mut board, entry.id, LEADER) {
                 Some(part) => {
                     drop(board);
                     let begun = Instant::now();
                     let outcome = shared.scan(&part, Interrupt::over(interrupt.word()));
                     shared.enter(part, outcome, LEADER, begun.elapsed())
                 }
-                // The last parts are in the hands of others, who wake the leader when they bring them back.
+                // Other members are testing the last parts, and wake the leader when they enter the outcome.
                 None => {
                     drop(board);
                     interrupt.wait();
@@ -189,7 +190,7 @@ impl Gang {
         lead
     }
 
-    /// How those ended that ended while they rode along, each told of once.
+    /// The outcome of searches that ended as riders, each reported once.
     pub(crate) fn ended_besides(&self) -> Vec<(Key, Option<u64>)> {
         self.shared.board().take_ended()
     }
@@ -206,7 +207,7 @@ impl Drop for Gang {
     }
 }
 
-impl Drop for Place {
+impl Drop for BoardEntry {
     fn drop(&mut self) {
         let mut board = self.shared.board();
         board.remove(self.id);
@@ -219,14 +220,14 @@ impl Drop for Place {
 
 impl Shared {
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().expect("nobody panics while holding the board")
+        self.board.lock().expect("no thread panics while it holds the board")
     }
 
     fn leader(&self) -> MutexGuard<'_, Option<LeaderInterrupt>> {
         self.leader.lock().expect("no thread panics while it holds the leader's token")
     }
 
-    /// Makes a search the one that all work on.
+    /// Makes a search the one that all members work on.
     fn turn_to(&self, board: &mut Board, id: u64) {
         let before = board.current.replace(id);
         if before == Some(id) {
@@ -262,7 +263,7 @@ impl Shared {
         )
     }
 
-    /// Works on whatever is current until the gang is dismissed, or what it scans with fails.
+    /// Works on the current search until the gang is dismissed, or its scanner fails.
     fn follow(
         &self,
         member: usize,
@@ -271,7 +272,7 @@ impl Shared {
         let interrupt = &self.members[member].interrupt;
         let mut board = self.board();
         while !board.dismissed {
-            // Lowered before the look at the board: whoever changes the board raises it while he has the board.
+            // Lowered before the board is read: a thread that changes the board raises it while it holds the board.
             interrupt.lower();
             let current = board.current;
             board = match current.and_then(|current| self.take_part(&mut board, current, member)) {
@@ -282,7 +283,7 @@ impl Shared {
                     let outcome = scan(self, &part, interrupt);
                     let took = begun.elapsed();
                     if let Err(error) = &outcome {
-                        tracing::error!(%error, "searching on without it");
+                        tracing::error!(%error, "the search continues without it");
                     }
                     let failed = outcome.is_err();
                     let board =
@@ -297,7 +298,7 @@ impl Shared {
         }
     }
 
-    /// Waits until there may be something to do: awake for a while, then asleep.
+    /// Waits for work: polls for a while, then sleeps.
     fn await_news<'a>(&'a self, board: MutexGuard<'a, Board>, member: usize) -> MutexGuard<'a, Board> {
         drop(board);
         let interrupt = &self.members[member].interrupt;
@@ -312,7 +313,7 @@ impl Shared {
         if interrupt.is_raised() || board.dismissed {
             return board;
         }
-        self.news.wait(board).expect("nobody panics while holding the board")
+        self.news.wait(board).expect("no thread panics while it holds the board")
     }
 
     /// Tests a part on a processor.
@@ -320,7 +321,7 @@ impl Shared {
         sha256::scan(self.engine, &part.targets, part.range.clone(), interrupt)
     }
 
-    /// Enters on the board what came of a part.
+    /// Enters the outcome of a part on the board.
     fn enter(&self, part: Part, outcome: Outcome, member: usize, took: Duration) -> MutexGuard<'_, Board> {
         let Range { start, end } = part.range;
         self.hashed.inc_by(outcome.reached(&part.range) - start);
@@ -348,8 +349,8 @@ impl Member {
 }
 
 impl Appetite {
-    /// How many candidates to take, given how many are left; a processor takes less towards the end, so that all
-    /// members come to it together.
+    /// The number of candidates to take, given how many are left; a processor takes fewer towards the end, so that
+    /// all members finish together.
     fn candidates(&self, left: u64, members: usize) -> Option<u64> {
         match self {
             Self::Processor(pace) => {
@@ -361,7 +362,8 @@ impl Appetite {
         }
     }
 
-    /// Learns from a part that was tested in full. A factor of two at most, for the member may have been held up.
+    /// Learns from a part that was tested in full. A factor of two at most, because the member may have been
+    /// delayed.
     fn learn(&self, candidates: u64, took: Duration) {
         if let Self::Processor(pace) = self {
             let before = pace.load(Ordering::Relaxed);
@@ -387,8 +389,8 @@ mod tests {
     }
 
     proptest! {
-        /// Searches that overlap in any way, led a turn at a time in any order, with followers and interrupts: each
-        /// ends with its own answer, in its own turn or on the way.
+        /// Searches with any overlap, led a turn at a time in any order, with followers and interrupts: each ends
+        /// with its own answer, in its own turn or as a rider.
         #[test]
         fn whoever_leads_and_rides_gets_the_right_answer(
             searches in prop::collection::vec((0u64..30_000, 0u64..20_000, 1u64..20_000), 1..12),
@@ -399,16 +401,16 @@ mod tests {
             let keys: Vec<Key> =
                 searches.iter().map(|&(number, start, width)| key(number, start, start + width)).collect();
             let right = |i: usize| Some(searches[i].0).filter(|number| (keys[i].start..keys[i].end).contains(number));
-            let mut places: Vec<Option<Place>> = keys.iter().map(|&key| Some(gang.enter(key))).collect();
-            // In the end each is led until it ends: an interrupt for a rider's sake may cut a turn short.
+            let mut places: Vec<Option<BoardEntry>> = keys.iter().map(|&key| Some(gang.enter(key))).collect();
+            // In the end each is led until it ends: an interrupt for a rider can cut a turn short.
             let to_the_end = (0..searches.len()).map(|i| (i, u64::MAX, false)).cycle().take(100 * searches.len());
             for (i, candidates, interrupted) in turns.into_iter().chain(to_the_end) {
-                let Some(place) = places.get_mut(i % searches.len()).unwrap() else { continue };
+                let Some(entry) = places.get_mut(i % searches.len()).unwrap() else { continue };
                 let interrupt = LeaderInterrupt::new();
                 if interrupted {
                     interrupt.raise();
                 }
-                if let Lead::Ended(found) = gang.lead(place, candidates, &interrupt) {
+                if let Lead::Ended(found) = gang.lead(entry, candidates, &interrupt) {
                     prop_assert_eq!(found, right(i % searches.len()));
                     places[i % searches.len()] = None;
                 }
@@ -426,23 +428,23 @@ mod tests {
     #[test]
     fn an_interrupt_ends_a_turn_that_has_no_end() {
         let gang = gang(3, Sharing::Off);
-        let mut place = gang.enter(Key { digest: [0; 32], start: 0, end: u64::MAX });
+        let mut entry = gang.enter(Key { digest: [0; 32], start: 0, end: u64::MAX });
         thread::scope(|scope| {
-            let turn = scope.spawn(|| gang.lead(&mut place, u64::MAX, &LeaderInterrupt::new()));
+            let turn = scope.spawn(|| gang.lead(&mut entry, u64::MAX, &LeaderInterrupt::new()));
             while gang.shared.hashed.get() == 0 {
                 thread::yield_now();
             }
             gang.shared.leader().as_ref().unwrap().raise();
             assert!(matches!(turn.join().unwrap(), Lead::Unfinished(1..)));
         });
-        // The others went on meanwhile, and stop when nobody wants the answer any more.
-        drop(place);
+        // The others continued meanwhile, and stop when no request wants the answer any more.
+        drop(entry);
         let mut other = gang.enter(key(100, 0, 1_000));
         assert_eq!(gang.lead(&mut other, u64::MAX, &LeaderInterrupt::new()), Lead::Ended(Some(100)));
     }
 
     #[test]
-    fn what_rides_along_is_told_of_as_soon_as_it_ends() {
+    fn a_rider_is_reported_as_soon_as_it_ends() {
         let gang = gang(1, Sharing::On);
         let (found, absent) = (key(50, 0, 5_000), key(u64::MAX, 0, 3_000));
         let _riders = [gang.enter(found), gang.enter(absent)];

@@ -1,11 +1,12 @@
 //! Hash reversal: given a SHA-256 digest and a range, find the 64-bit integer in the range behind the digest.
 //!
-//! The system of a course in operating systems, compatible with its protocol to the byte: one connection is one
-//! request of 49 bytes and one answer of 8. A request carries a priority, and the work behind it is uniform up
-//! to the size of its range, so the order of service matters and can be computed.
+//! The system of a course in operating systems, compatible with its protocol to the byte: one connection is
+//! one request of 49 bytes and one answer of 8. A request carries a priority, and its work is uniform up to
+//! the size of its range, so the order of service matters and can be computed.
 //!
-//! [`serve`] runs the server, [`ReverseWorkload`] loads any server of this protocol. The workload draws its
-//! requests from kendall's own streams; it does not reproduce the numbers of the course's client.
+//! [`serve`] runs the server, [`ReverseWorkload`] generates load for any server of this protocol. The
+//! workload draws its requests from kendall's own streams; it does not reproduce the numbers of the course's
+//! client.
 
 mod board;
 mod client;
@@ -22,7 +23,7 @@ mod workload;
 pub use client::Client;
 pub use kendall_service::{Config, ServiceError};
 pub use memory::{Answers, Memory};
-pub use options::{Execution, Options, Sharing, UnknownName};
+pub use options::{Execution, ReverseOptions, Sharing, UnknownName};
 pub use process::{SEARCH_ONE, search_one};
 pub use row::ROW;
 pub use search::Key;

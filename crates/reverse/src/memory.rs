@@ -1,8 +1,8 @@
-//! What the server remembers of searches it has done, so as not to do them twice.
+//! The server's cache of earlier searches.
 //!
-//! Bounded: the entry that was asked for least recently goes first. A Bloom filter (Bloom 1970) may stand before
-//! the map and spare it the questions for what it never held. Whether that pays is a question that others have
-//! measured, so it can be switched on; `docs/reverse.md` says what came of it.
+//! Bounded: it evicts the least recently used entry. A Bloom filter (Bloom 1970) in front of the map can save
+//! lookups of digests that it never held. Whether that pays off depends on the load, so it is an option;
+//! `docs/reverse.md` has measurements.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -16,13 +16,13 @@ use lru::LruCache;
 use crate::protocol::Request;
 use crate::search::Key;
 
-/// The share of digests never seen that the filter lets pass.
+/// The share of unknown digests that the filter lets pass.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// Whether and how answers are remembered.
+/// Whether and how answers are cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Memory {
-    /// Not at all.
+    /// Not cached.
     Off,
     /// In a map.
     #[default]
@@ -45,7 +45,7 @@ impl Memory {
     }
 }
 
-/// The numbers behind digests, and the ranges in which digests have none.
+/// The numbers behind digests, and the ranges without one.
 #[derive(Debug)]
 pub struct Answers {
     found: Mutex<Table<Digest, u64>>,
@@ -62,7 +62,8 @@ struct Table<K: Hash + Eq, V> {
     filter: Option<Filter>,
 }
 
-/// A filter cannot forget, so it is filled anew from the map before it has taken in twice what it was made for.
+/// A filter cannot remove entries, so it is rebuilt from the map before it holds twice the number it was made
+/// for.
 #[derive(Debug)]
 struct Filter {
     bits: BloomFilter,
@@ -70,7 +71,7 @@ struct Filter {
 }
 
 impl Answers {
-    /// Nothing yet, and never more than `entries` of either kind; `None` if nothing is to be remembered.
+    /// An empty cache of at most `entries` of either kind; `None` if answers are not cached.
     pub fn new(memory: Memory, entries: NonZeroUsize) -> Option<Self> {
         let with_filter = match memory {
             Memory::Off => return None,
@@ -87,8 +88,8 @@ impl Answers {
         })
     }
 
-    /// The answer to a request, if it follows from what is remembered. The outer `Some` says that it is known,
-    /// the inner one that there is a number. A number known to lie elsewhere says nothing about this range.
+    /// The answer to a request, if the cache determines it. The outer `Some` means that it is known, the inner
+    /// one that there is a number. A number known to lie outside the range does not determine an answer.
     pub fn recall(&self, request: &Request) -> Option<Option<u64>> {
         let (found, spared) = lock(&self.found).get(&request.digest);
         let answer = match found {
@@ -103,7 +104,7 @@ impl Answers {
         answer
     }
 
-    /// Keeps an answer.
+    /// Caches an answer.
     pub fn remember(&self, key: Key, found: Option<u64>) {
         let evicted = match found {
             Some(value) => lock(&self.found).put(key.digest, value),
@@ -116,10 +117,10 @@ impl Answers {
 
     pub(crate) fn register(&self, registry: &mut Registry) {
         let counters = [
-            ("reverse_memory_hits", "Requests answered from memory", &self.hits),
-            ("reverse_memory_misses", "Requests not answered from memory", &self.misses),
-            ("reverse_memory_evictions", "Answers forgotten for want of room", &self.evictions),
-            ("reverse_memory_filtered", "Requests that the Bloom filter kept from the map", &self.filtered),
+            ("reverse_memory_hits", "Requests answered from the cache", &self.hits),
+            ("reverse_memory_misses", "Requests not answered from the cache", &self.misses),
+            ("reverse_memory_evictions", "Answers evicted because the cache was full", &self.evictions),
+            ("reverse_memory_filtered", "Lookups that the Bloom filter saved", &self.filtered),
         ];
         for (name, help, counter) in counters {
             registry.register(name, help, counter.clone());
@@ -128,18 +129,18 @@ impl Answers {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody panics while holding the memory")
+    mutex.lock().expect("no thread panics while it holds the cache")
 }
 
 impl<K: Hash + Eq + Clone, V: Copy> Table<K, V> {
     fn new(entries: NonZeroUsize, with_filter: bool) -> Self {
-        // Room is taken as it is needed.
+        // The map allocates as it grows.
         let mut map = LruCache::unbounded();
         map.resize(entries);
         Self { map, filter: with_filter.then(|| Filter::new(entries.get())) }
     }
 
-    /// The value of a key, and whether the filter spared the map the question.
+    /// The value of a key, and whether the filter saved the lookup.
     fn get(&mut self, key: &K) -> (Option<V>, bool) {
         if self.filter.as_ref().is_some_and(|filter| !filter.bits.contains(key)) {
             return (None, true);
@@ -147,7 +148,7 @@ impl<K: Hash + Eq + Clone, V: Copy> Table<K, V> {
         (self.map.get(key).copied(), false)
     }
 
-    /// Keeps a value; whether another had to go for it.
+    /// Stores a value; returns whether it evicted another.
     fn put(&mut self, key: K, value: V) -> bool {
         let entries = self.map.cap().get();
         if let Some(filter) = &mut self.filter {
@@ -165,7 +166,7 @@ impl<K: Hash + Eq + Clone, V: Copy> Table<K, V> {
 }
 
 impl Filter {
-    /// For the entries of a full map, and as many again.
+    /// A filter for the entries of a full map, and the same number again.
     fn new(entries: usize) -> Self {
         let bits = BloomFilter::with_false_pos(FALSE_POSITIVES).expected_items(2 * entries);
         Self { bits, taken_in: 0 }

@@ -1,4 +1,4 @@
-//! What a server of hash reversal is told at its start.
+//! The options of a server of hash reversal.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,16 +14,16 @@ use kendall_station::Discipline;
 
 use crate::memory::Memory;
 
-/// How searches are laid on threads and processes.
+/// How searches are assigned to threads and processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Execution {
     /// One request at a time, on one thread.
     Sequential,
-    /// A process for each request, all at the same time: the operating system shares the processors out.
+    /// A process for each request, all at the same time: the operating system shares the processors among them.
     ProcessPerRequest,
     /// A pool of threads, each with its own request.
     ThreadPool,
-    /// All threads on one request at a time, the most valuable.
+    /// All threads on one request at a time, the most urgent.
     #[default]
     SharedChunks,
 }
@@ -43,8 +43,8 @@ impl Execution {
         }
     }
 
-    /// The station that this makes of this many threads and this order of service: its servers, and the order that
-    /// holds there. The operating system lets processes take turns, whatever was asked.
+    /// The station that this execution, number of threads and discipline make: its servers, and the effective
+    /// discipline. The operating system alternates between processes, whatever the discipline.
     pub fn station(self, threads: NonZeroUsize, discipline: Discipline) -> (NonZeroUsize, Discipline) {
         match self {
             Self::Sequential | Self::SharedChunks => (NonZeroUsize::MIN, discipline),
@@ -54,13 +54,13 @@ impl Execution {
     }
 }
 
-/// Whether searches may ride along with others.
+/// Whether searches can ride along with others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Searches that ask the same are one, and overlapping ranges are tested for all at once.
+    /// Equal searches are one, and overlapping ranges are tested for all of them at once.
     #[default]
     On,
-    /// Each request is searched for by itself.
+    /// Each request has a separate search.
     Off,
 }
 
@@ -77,21 +77,21 @@ impl Sharing {
     }
 }
 
-/// What a server of hash reversal is told at its start. Begin with [`Options::new`] and replace what should differ.
+/// The options of a server of hash reversal. Begin with [`ReverseOptions::new`] and replace what should differ.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// What any server is told. Its `workers` are the threads that search; with a process per request, the
-    /// processes are as many as requests, and `workers` means nothing.
+pub struct ReverseOptions {
+    /// The options of every server. Its `workers` are the threads that search; with a process per request, there is
+    /// one process for each request, and `workers` has no effect.
     pub service: Config,
-    /// How searches are laid on threads and processes.
+    /// How searches are assigned to threads and processes.
     pub execution: Execution,
-    /// Whether answers are remembered.
+    /// Whether answers are cached.
     pub memory: Memory,
-    /// The most answers that are remembered.
+    /// The most answers in the cache.
     pub memory_entries: NonZeroUsize,
-    /// Whether requests may have their work done together.
+    /// Whether requests can share work.
     pub sharing: Sharing,
-    /// What searches on the processors.
+    /// The engine that searches on the processors.
     pub engine: Engine,
     /// Whether a graphics card searches, too. It joins the threads of [`Execution::SharedChunks`] only.
     pub device: Device,
@@ -99,15 +99,15 @@ pub struct Options {
     pub program: PathBuf,
     /// With a process per request, the most processes at a time; further requests wait.
     pub max_processes: NonZeroUsize,
-    /// The most candidates of a request; one with a wider range is turned away.
+    /// The most candidates of a request; one with a wider range is rejected.
     pub most_candidates: u64,
-    /// The longest time that is spent on a request, waiting excluded; then it is given up.
+    /// The longest time for a request, waiting excluded; then it is abandoned.
     pub deadline: Duration,
 }
 
-impl Options {
-    /// The defaults of any server, served in the order of the Gittins index, all threads on one request, sharing
-    /// work, with a memory of 65,536 answers, for ranges of 10¹¹ candidates and a minute of search at most.
+impl ReverseOptions {
+    /// The defaults of every server, in the order of the Gittins index, all threads on one request, sharing work,
+    /// with a cache of 65,536 answers, for ranges of at most 10¹¹ candidates and a minute of search.
     pub fn new(listen: SocketAddr, engine: Engine) -> Self {
         Self {
             service: Config { discipline: Discipline::Gittins, ..Config::new(listen) },
@@ -124,7 +124,7 @@ impl Options {
         }
     }
 
-    /// What the runtime is told: its workers are those that take requests from the queue.
+    /// The options of the runtime: its workers are those that take requests from the queue.
     pub(crate) fn runtime(&self) -> Config {
         let service = self.service.clone();
         match self.execution {
@@ -132,7 +132,7 @@ impl Options {
                 Config { workers: NonZeroUsize::MIN, ..service }
             }
             Execution::ThreadPool => service,
-            // A process cannot be put back into the queue.
+            // A process cannot return to the queue.
             Execution::ProcessPerRequest => {
                 Config { workers: self.max_processes, discipline: Discipline::Fifo, ..service }
             }
@@ -140,7 +140,7 @@ impl Options {
     }
 }
 
-/// Names that are read where people choose among a few.
+/// A parser for an option with a few named values.
 macro_rules! named {
     ($($type:ty, $what:literal;)*) => {$(
         impl fmt::Display for $type {
@@ -170,7 +170,7 @@ named! {
     Sharing, "sharing";
 }
 
-/// There is no such choice.
+/// The error for an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} {name:?}; known are {known}")]
 pub struct UnknownName {

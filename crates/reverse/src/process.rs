@@ -1,7 +1,7 @@
-//! A process for each request, as many servers are built: simple, and at the mercy of the operating system, which
-//! lets all processes take turns.
+//! A process for each request, a common design of servers: simple, and scheduled by the operating system, which
+//! alternates between all processes.
 //!
-//! The process is a program that is handed the request and the server's process id on its standard input and calls
+//! The process is a program that receives the request and the server's process id on its standard input and calls
 //! [`search_one`].
 
 use std::io::{self, Read, Write};
@@ -19,26 +19,26 @@ use crate::search::Key;
 
 /// The subcommand of this system by which the program searches.
 pub const SEARCH_ONE: &str = "search-one";
-/// The name of this system, which stands before its subcommands.
+/// The name of this system, before its subcommands.
 pub(crate) const SYSTEM: &str = "reverse";
-/// How long the server waits before it looks whether the client is still there.
+/// How long the server waits before it checks whether the client is still connected.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The server's process id.
 const SERVER_BYTES: usize = 4;
 /// Found or not, the number, and the processor time in ns.
 const RESULT_BYTES: usize = 1 + 8 + 8;
 
-/// Reads a request, searches, and writes the answer and the processor time that it took, in the form that the
-/// server expects. Dies with the server.
+/// Reads a request, searches, and writes the answer and the processor time used, in the form that the server
+/// expects. Exits with the server.
 ///
 /// # Errors
-/// Fails if the request cannot be read or the answer not be written.
+/// Fails if the request cannot be read or the answer cannot be written.
 pub fn search_one(engine: Engine, mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let (mut bytes, mut server) = ([0; REQUEST_BYTES], [0; SERVER_BYTES]);
     input.read_exact(&mut bytes)?;
     input.read_exact(&mut server)?;
-    // A server that died before the signal was asked for is no longer the parent.
+    // A server that died before this signal was requested is no longer the parent.
     if getppid().map(Pid::as_raw_pid) != Some(i32::from_be_bytes(server)) {
         return Ok(());
     }
@@ -56,14 +56,14 @@ pub fn search_one(engine: Engine, mut input: impl Read, mut output: impl Write) 
     output.write_all(&result)
 }
 
-/// A process at work on a request; killed when this is dropped.
+/// A process that searches for a request; dropping this kills it.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     result: Vec<u8>,
 }
 
-/// What a process found out.
+/// The result of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) value: Option<u64>,
@@ -87,7 +87,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Waits a while for the result; `None` if it is not there yet.
+    /// Waits a while for the result; `None` if it is not ready yet.
     pub(crate) fn wait(&mut self) -> io::Result<Option<Finding>> {
         let output = self.child.stdout.as_mut().expect("it is piped");
         if poll(&mut [PollFd::new(&*output, PollFlags::IN)], Some(&LOOK_EVERY))? == 0 {
@@ -107,7 +107,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be gone already; what matters is that nothing is left of it.
+        // It may have exited already; the point is to leave no process behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! The wire: 49 bytes ask, 8 bytes answer. No I/O, no framing, no version; whoever drives it owns the socket.
+//! The wire: 49 bytes per request, 8 bytes per answer. No I/O, no framing, no version; the caller owns the
+//! socket.
 //!
 //! | offset | bytes | field |
 //! | --- | --- | --- |
@@ -7,8 +8,8 @@
 //! | 40 | 8 | the end of the range, big-endian, itself not a candidate |
 //! | 48 | 1 | the priority, the larger the more urgent |
 //!
-//! The answer is one big-endian integer. What is hashed is the integer's 8 bytes in *little*-endian order. The
-//! protocol has no error: "not found" is answered with 0, which is also a possible answer.
+//! The answer is one big-endian integer. The hashed message is the integer's 8 bytes in *little*-endian
+//! order. The protocol has no error: the answer for "not found" is 0, which is also a possible answer.
 
 pub use kendall_digest::sha256::{Digest, digest};
 
@@ -16,7 +17,7 @@ pub use kendall_digest::sha256::{Digest, digest};
 pub const REQUEST_BYTES: usize = 49;
 /// The length of an answer.
 pub const ANSWER_BYTES: usize = 8;
-/// What is answered where nothing was found, and to a request that is turned away.
+/// The answer where nothing was found, and to a rejected request.
 pub const NOT_FOUND: u64 = 0;
 
 /// A request.
@@ -28,7 +29,7 @@ pub struct Request {
     pub start: u64,
     /// The end of the range; not a candidate.
     pub end: u64,
-    /// The larger the more urgent. Course clients send 1 to 16; a server takes 0 for 1.
+    /// The priority; larger is more urgent. Course clients send 1 to 16; a server treats 0 as 1.
     pub priority: u8,
 }
 
@@ -53,7 +54,7 @@ impl Request {
         Some(Self { digest: *digest, start, end, priority })
     }
 
-    /// How many candidates the range has; none if it ends before it begins.
+    /// The number of candidates of the range; 0 if it ends before it begins.
     pub fn candidates(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }

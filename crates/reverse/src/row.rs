@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::thread;
 
 use crate::process::{SEARCH_ONE, SYSTEM, search_one};
-use crate::{Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName};
+use crate::{Config, Execution, Memory, Parameters, ReverseOptions, ReverseWorkload, Sharing, UnknownName};
 use kendall_digest::gpu::Device;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
@@ -23,14 +23,14 @@ pub const ROW: System = System {
     server: &[
         Parameter {
             name: "workers",
-            help: "threads that search; as many as cores if left out",
+            help: "number of threads that search; the number of cores if left out",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: None,
         },
         Parameter {
             name: "execution",
-            help: "how searches are laid on threads: shared-chunks (all on one request, the most valuable), \
-                   thread-pool (each on one of its own), sequential (one thread, one request at a time) or \
+            help: "how searches are assigned to threads: shared-chunks (all on one request, the most urgent), \
+                   thread-pool (each on a separate one), sequential (one thread, one request at a time) or \
                    process-per-request",
             kind: Kind::Word(check::<Execution>),
             default: Some("shared-chunks"),
@@ -44,27 +44,27 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "cache",
-            help: "whether answers are remembered: off, map, or map+bloom (a map behind a Bloom filter)",
+            help: "whether answers are cached: off, map, or map+bloom (a map behind a Bloom filter)",
             kind: Kind::Word(check::<Memory>),
             default: Some("map"),
         },
         Parameter {
             name: "cache-entries",
-            help: "most answers that are remembered; the one asked for least recently goes first",
+            help: "most answers in the cache; the least recently used is evicted first",
             kind: Kind::Whole { least: 1, most: 100_000_000 },
             default: Some("65536"),
         },
         Parameter {
             name: "sharing",
-            help: "whether requests that ask the same at the same time are searched for once, and overlapping \
-                   ranges in one pass: on or off",
+            help: "whether equal requests at the same time share one search, and overlapping \
+                   ranges one pass: on or off",
             kind: Kind::Word(check::<Sharing>),
             default: Some("on"),
         },
         Parameter {
             name: "device",
-            help: "where shared chunks are searched: auto (the processor, and a graphics card if one is found), \
-                   cpu or gpu (both; not to find a card is an error)",
+            help: "where to search shared chunks: auto (the processor, and a graphics card if one is found), \
+                   cpu or gpu (both; it is an error if no card is found)",
             kind: Kind::Word(|name| name.parse::<Device>().map(drop).map_err(|error| error.to_string())),
             default: Some("auto"),
         },
@@ -76,13 +76,13 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "most-candidates",
-            help: "a request whose range has more candidates is turned away: its answer is 0",
+            help: "most candidates of a request; the server rejects larger ranges with the answer 0",
             kind: Kind::Whole { least: 1, most: u64::MAX },
             default: Some("100000000000"),
         },
         Parameter {
             name: "deadline",
-            help: "most time that is spent on a request, waiting excluded; then it is given up, and its answer is 0",
+            help: "most time for a request, waiting excluded; then it is abandoned, and its answer is 0",
             kind: Kind::Time,
             default: Some("60s"),
         },
@@ -90,13 +90,13 @@ pub const ROW: System = System {
     workload: &[
         Parameter {
             name: "difficulty",
-            help: "width of the range that is searched",
+            help: "number of candidates in the range of a request",
             kind: Kind::Whole { least: 1, most: 1 << 62 },
             default: Some("300000"),
         },
         Parameter {
             name: "repeat-percent",
-            help: "chance, in percent, that a request repeats an earlier one",
+            help: "probability, in percent, that a request repeats an earlier one",
             kind: Kind::Number { least: 0.0, most: 100.0 },
             default: Some("0"),
         },
@@ -109,7 +109,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "start",
-            help: "where every range starts; drawn anew for each request if left out",
+            help: "start of every range; drawn for each request if left out",
             kind: Kind::Whole { least: 0, most: u64::MAX },
             default: None,
         },
@@ -150,7 +150,7 @@ pub const ROW: System = System {
 
 const IS_SET: &str = "it has a default, and its kind checked it";
 
-/// How a server is laid on threads.
+/// The threads, execution and discipline of a server.
 fn layout(server: &Settings) -> (Execution, NonZeroUsize, Discipline) {
     let cores = || thread::available_parallelism().map_or(1, usize::from) as u64;
     let workers = server.whole("workers").unwrap_or_else(cores);
@@ -171,7 +171,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
         let value = server.whole(name).and_then(|value| NonZeroUsize::new(value as usize));
         value.expect("it has a default and is at least 1")
     };
-    let options = Options {
+    let options = ReverseOptions {
         service: Config { workers, discipline, metrics, stamps, ..Config::new(listen) },
         execution,
         memory: word(server, "cache"),
@@ -181,7 +181,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
         max_processes: count("max-processes"),
         most_candidates: server.whole("most-candidates").expect(IS_SET),
         deadline: server.time("deadline").expect(IS_SET),
-        ..Options::new(listen, digest_engine()?)
+        ..ReverseOptions::new(listen, digest_engine()?)
     };
     crate::serve(options, ready).map_err(|error| error.to_string())
 }

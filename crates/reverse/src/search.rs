@@ -1,4 +1,4 @@
-//! One search as all who work on it see it: what of its range is still to do.
+//! One search, shared by all members that work on it: the parts of its range that are still to be tested.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use kendall_digest::sha256::Digest;
 
 use crate::protocol::Request;
 
-/// What a search is known by: two requests with the same key ask the same.
+/// The identity of a search: requests with the same key are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub(crate) digest: Digest,
@@ -15,25 +15,25 @@ pub struct Key {
 }
 
 impl Key {
-    /// What a request asks, whatever its priority.
+    /// The key of a request, without its priority.
     pub fn of(request: &Request) -> Self {
         Self { digest: request.digest, start: request.start, end: request.end }
     }
 
-    /// What the runtime knows it by.
+    /// The key for the runtime.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         [&self.digest[..], &self.start.to_be_bytes(), &self.end.to_be_bytes()].concat()
     }
 }
 
-/// How far a search has come. Parts of its range are handed out, and come back tested or, if whoever had them was
-/// called away, with a rest.
+/// The progress of a search. Parts of its range are handed out, and come back tested or, if the member was
+/// interrupted, with a remainder.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) key: Key,
-    /// What nobody has tested or is testing for this search: disjoint and ascending.
+    /// The ranges that no member has tested or is testing for this search: disjoint and ascending.
     rest: Vec<Range<u64>>,
-    /// How many parts are handed out.
+    /// The number of parts that are handed out.
     out: usize,
     tested: u64,
     found: Option<u64>,
@@ -45,7 +45,7 @@ impl Search {
         Self { key, rest: vec![whole], out: 0, tested: 0, found: None }
     }
 
-    /// How it ended, if it has: with the number, or without.
+    /// How it ended, if it has: with the number, or without one.
     pub(crate) fn ended(&self) -> Option<Option<u64>> {
         match self.found {
             Some(value) => Some(Some(value)),
@@ -53,22 +53,22 @@ impl Search {
         }
     }
 
-    /// How many candidates were tested so far.
+    /// The number of candidates tested up to now.
     pub(crate) fn tested(&self) -> u64 {
         self.tested
     }
 
-    /// Whether somebody has a part in hand.
+    /// Whether a member is testing a part.
     pub(crate) fn is_out(&self) -> bool {
         self.out > 0
     }
 
-    /// How many candidates nobody has in hand.
+    /// The number of candidates that are neither tested nor handed out.
     pub(crate) fn left(&self) -> u64 {
         self.rest.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Hands out the lowest candidates, `most` of them at most, if there are any.
+    /// Hands out the lowest candidates, at most `most` of them, if there are any.
     pub(crate) fn hand_out(&mut self, most: u64) -> Option<Range<u64>> {
         let first = self.rest.first_mut()?;
         let part = first.start..first.end.min(first.start.saturating_add(most));
@@ -86,7 +86,7 @@ impl Search {
         self.tested += tested_to - part.start;
         if tested_to < part.end {
             let at = self.rest.partition_point(|range| range.start < part.end);
-            // A part is the rest's neighbour more often than not; joined, the rest stays one range.
+            // A part is mostly a neighbour of the rest; joined, the rest stays one range.
             match self.rest.get_mut(at) {
                 Some(next) if next.start == part.end => next.start = tested_to,
                 _ => self.rest.insert(at, tested_to..part.end),
@@ -94,17 +94,17 @@ impl Search {
         }
     }
 
-    /// The lowest candidate that nobody has in hand.
+    /// The lowest candidate that is neither tested nor handed out.
     pub(crate) fn next(&self) -> Option<u64> {
         self.rest.first().map(|range| range.start)
     }
 
-    /// Up to where from here on nobody has tested anything for this search, nor has it in hand.
+    /// The end of the range from here on that is neither tested nor handed out for this search.
     pub(crate) fn lacks_up_to(&self, from: u64) -> Option<u64> {
         self.rest.iter().find(|range| range.contains(&from)).map(|range| range.end)
     }
 
-    /// Notes that a range was tested for this search without having been handed out for it.
+    /// Records that a range was tested for this search without having been handed out for it.
     pub(crate) fn strike_out(&mut self, tested: &Range<u64>) {
         let mut rest = Vec::with_capacity(self.rest.len() + 1);
         for range in self.rest.drain(..) {
@@ -119,7 +119,7 @@ impl Search {
         self.rest = rest;
     }
 
-    /// Notes the number behind the digest.
+    /// Records the number behind the digest.
     pub(crate) fn find(&mut self, value: u64) {
         self.found = Some(value);
     }
@@ -135,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// However parts are handed out, interrupted and struck out, each candidate is tested once, and the
-        /// search ends exactly when all are.
+        /// For any sequence of parts, interrupts and riders, each candidate is tested once, and the search ends
+        /// exactly when all are.
         #[test]
         fn every_candidate_is_tested_once(
             end in 1u64..400,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_find_ends_a_search_whatever_is_still_out() {
+    fn a_find_ends_a_search_with_parts_still_handed_out() {
         let mut search = search(100);
         let part = search.hand_out(10).unwrap();
         search.find(7);

@@ -1,8 +1,8 @@
-//! The server: each request is a search, done in the order of the discipline, by one of several ways to lay
-//! searches on processors.
+//! The server: each request is a search, executed in the order of the discipline, by one of several
+//! assignments of searches to processors.
 //!
-//! Every complete request gets exactly 8 bytes. The protocol has no error, and course clients wait for ever for
-//! an answer that does not come, so a request that finds nothing, or is turned away, is answered with 0.
+//! Every complete request gets exactly 8 bytes. The protocol has no error, and course clients wait for ever
+//! for a missing answer, so a request that finds nothing, or is rejected, gets the answer 0.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,9 +17,9 @@ use kendall_service::{
 };
 use kendall_station::{Job, Size};
 
-use crate::gang::{Gang, Lead, Place};
+use crate::gang::{BoardEntry, Gang, Lead};
 use crate::memory::Answers;
-use crate::options::{Execution, Options, Sharing};
+use crate::options::{Execution, ReverseOptions, Sharing};
 use crate::process::{Finding, Process};
 use crate::protocol::{NOT_FOUND, REQUEST_BYTES, Request, encode_answer};
 use crate::search::Key;
@@ -30,21 +30,21 @@ const FIRST_CHUNK: u64 = 16_384;
 /// Opens the server's sockets and starts the threads that search.
 ///
 /// # Errors
-/// Fails if an address is taken, the file of stamps cannot be written or threads cannot be started.
-pub fn bind(options: Options) -> Result<Server<Reverse>, ServiceError> {
+/// Fails if an address is in use, the file of stamps cannot be written or threads cannot be started.
+pub fn bind(options: ReverseOptions) -> Result<Server<Reverse>, ServiceError> {
     let runtime = options.runtime();
     Server::bind(runtime, Reverse::new(options)?)
 }
 
-/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once connections are accepted.
+/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once the server accepts connections.
 ///
 /// # Errors
 /// As [`bind`], and if the stamps cannot be written.
-pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
+pub fn serve(options: ReverseOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
     bind(options)?.run_until_signalled(ready)
 }
 
-/// Hash reversal as the runtime sees it. The unit of work is a candidate.
+/// Hash reversal in the form of the runtime. The unit of work is a candidate.
 #[derive(Debug)]
 pub struct Reverse {
     searchers: Searchers,
@@ -55,32 +55,32 @@ pub struct Reverse {
     answers: Option<Answers>,
     /// Candidates hashed by the threads of this server.
     hashed: Counter,
-    /// Requests whose range held no answer.
+    /// Requests whose range has no answer.
     not_found: Counter,
     /// Requests whose range ends before it begins.
     empty: Counter,
-    /// Requests whose range is wider than is searched.
+    /// Requests whose range is wider than the limit.
     beyond_bound: Counter,
-    /// Requests that were given up at the deadline.
+    /// Requests that were abandoned at the deadline.
     late: Counter,
-    /// Requests with a priority that the protocol does not know.
+    /// Requests with a priority outside the protocol.
     odd_priorities: Counter,
     /// Processes that could not be started or ended without a result.
     process_failures: Counter,
 }
 
-/// Who searches.
+/// The searcher of a server.
 #[derive(Debug)]
 enum Searchers {
     Gang(Gang),
-    /// The workers themselves.
+    /// The workers search by themselves, without a gang.
     Workers,
     Processes {
         program: PathBuf,
     },
 }
 
-/// A search in the hands of the runtime.
+/// A search in the runtime.
 #[derive(Debug)]
 pub struct Task {
     key: Key,
@@ -90,8 +90,8 @@ pub struct Task {
 
 #[derive(Debug)]
 enum Work {
-    Shared(Place),
-    /// Has come as far as this candidate.
+    Shared(BoardEntry),
+    /// The search has reached this candidate.
     Alone(u64),
     Process(Option<Process>),
 }
@@ -101,7 +101,7 @@ impl Reverse {
     ///
     /// # Errors
     /// Fails if threads cannot be started.
-    pub fn new(options: Options) -> Result<Self, ServiceError> {
+    pub fn new(options: ReverseOptions) -> Result<Self, ServiceError> {
         let threads = options.service.workers;
         let hashed = Counter::default();
         let searchers = match options.execution {
@@ -132,7 +132,7 @@ impl Reverse {
         })
     }
 
-    /// The answer to a search that is over.
+    /// The answer to a search that has ended.
     fn answer(&self, key: Key, found: Option<u64>) -> Option<u64> {
         if let Some(answers) = &self.answers {
             answers.remember(key, found);
@@ -147,7 +147,7 @@ impl Reverse {
         found
     }
 
-    /// Searches on as the runtime's own worker.
+    /// Continues a search on the runtime's own worker.
     fn search(&self, key: Key, at: &mut u64, turn: &Turn<Option<u64>>) -> Step<Option<u64>> {
         let to = at.saturating_add(turn.units()).min(key.end);
         let from = *at;
@@ -188,11 +188,11 @@ impl Reverse {
                     }
                 }
             }
-            _ => unreachable!("a task is made for those who search"),
+            _ => unreachable!("only a searching executor has tasks"),
         }
     }
 
-    /// Starts the process of a request, or looks whether it is done.
+    /// Starts the process of a request, or checks whether it is done.
     fn await_process(&self, program: &Path, key: Key, process: &mut Option<Process>) -> Awaited {
         let result = match process {
             None => Process::start(program, self.engine, key).map(|started| {
@@ -213,27 +213,27 @@ impl Reverse {
     }
 }
 
-/// The graphics card, where one is wanted and found.
+/// The graphics card, if one is requested and found.
 fn card(device: Device) -> Result<Option<Gpu>, ServiceError> {
     if device == Device::Cpu {
         return Ok(None);
     }
     match (Gpu::find(Sums::default()), device) {
         (Ok(card), _) => {
-            tracing::info!(card = card.name(), "a graphics card searches, too");
+            tracing::info!(card = card.name(), "a graphics card takes part in the search");
             Ok(Some(card))
         }
         (Err(absent), Device::Gpu) => {
             Err(ServiceError::Start { what: "search on a graphics card", source: io::Error::other(absent) })
         }
         (Err(absent), _) => {
-            tracing::info!(%absent, "no graphics card searches");
+            tracing::info!(%absent, "the search uses no graphics card");
             Ok(None)
         }
     }
 }
 
-/// What came of waiting for a process.
+/// The outcome of waiting for a process.
 enum Awaited {
     NotYet,
     Finding(Finding),
@@ -268,7 +268,7 @@ impl Handler for Reverse {
             return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(None))));
         }
         let job = Job {
-            // Weight 0 would wait for ever while any other request does.
+            // A request of weight 0 would wait for ever while there are others.
             weight: f64::from(request.priority.max(1)),
             size: Size::UniformUpTo(request.candidates() as f64),
             attained: 0.0,
@@ -280,7 +280,7 @@ impl Handler for Reverse {
             Searchers::Processes { .. } => Work::Process(None),
         };
         let request = Decoded::work(REQUEST_BYTES, job, Task { key, work, spent: Duration::ZERO });
-        // Two requests ask the same if they differ in nothing but the priority.
+        // Two requests are equal if they only differ in the priority.
         Ok(Some(match self.sharing {
             Sharing::On => request.sharing(key.to_bytes()),
             Sharing::Off => request,
@@ -297,8 +297,8 @@ impl Handler for Reverse {
         task.spent += begun.elapsed();
         if matches!(step, Step::Continue { .. }) && task.spent >= self.deadline {
             self.late.inc();
-            tracing::debug!(start = task.key.start, end = task.key.end, "given up at the deadline");
-            // Nothing is remembered: the rest of the range was not searched.
+            tracing::debug!(start = task.key.start, end = task.key.end, "abandoned at the deadline");
+            // The result is not cached: the rest of the range was not searched.
             return Step::Done(self.known_answer(None));
         }
         step
@@ -317,8 +317,8 @@ impl Handler for Reverse {
             ("reverse_candidates", "Candidates hashed by the threads of this server", &self.hashed),
             ("reverse_not_found", "Requests without an answer", &self.not_found),
             ("reverse_empty_ranges", "Requests whose range ends before it begins", &self.empty),
-            ("reverse_beyond_bound", "Requests whose range is wider than is searched", &self.beyond_bound),
-            ("reverse_late", "Requests that were given up at the deadline", &self.late),
+            ("reverse_beyond_bound", "Requests whose range is wider than the limit", &self.beyond_bound),
+            ("reverse_late", "Requests that were abandoned at the deadline", &self.late),
             ("reverse_odd_priorities", "Requests with a priority outside 1 to 16", &self.odd_priorities),
             ("reverse_process_failures", "Processes without a result", &self.process_failures),
         ];

@@ -1,9 +1,9 @@
 //! The requests that a client sends. The i-th is a pure function of (seed, i).
 //!
 //! The shape is that of the course's client: ranges of one size, a share of requests that repeat an earlier one,
-//! priorities of an exponential law. The numbers are not: it draws from `rand()` of one C library, in an order
-//! in which no request can be known without all before it, and it repeats one per cent more often than asked.
-//! Here the same seed gives other numbers, and the repeat probability is exactly the one asked for.
+//! priorities of an exponential law. The numbers differ: that client draws from `rand()` of one C library, so
+//! that every request depends on all earlier ones, and it repeats one per cent more often than specified. Here
+//! the same seed gives other numbers, and the repeat probability is exact.
 
 use std::net::SocketAddr;
 
@@ -21,21 +21,21 @@ use crate::protocol::{Request, digest};
 /// The highest priority that a client sends.
 const MAX_PRIORITY: u8 = 16;
 
-/// What the requests are like.
+/// The parameters of the requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// Candidates in each range. The answer is uniform among them.
     pub difficulty: u64,
-    /// The chance that a request asks again what an earlier one asked, in per cent. Which one is uniform.
+    /// The probability that a request repeats an earlier one, in per cent. The repeated one is uniform.
     pub repeat_percent: f64,
-    /// Priority k has the chance e^(−λ(k−1)) − e^(−λk), and 16 has what is left: the larger λ, the *fewer* high
-    /// priorities. 0 gives all requests priority 1.
+    /// Priority k has the probability e^(−λ(k−1)) − e^(−λk), and 16 has the remainder: the larger λ, the *fewer*
+    /// high priorities. 0 gives all requests priority 1.
     pub priority_lambda: f64,
-    /// Where every range begins; without it, each begins at its own place.
+    /// The start of every range; without it, the start is drawn for each.
     pub start: Option<u64>,
 }
 
-/// Why parameters cannot be.
+/// The reason why parameters are not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ParameterError {
@@ -57,7 +57,7 @@ pub struct ReverseWorkload {
     seed: u64,
 }
 
-/// What distinguishes requests.
+/// The attribute that defines the classes of requests.
 enum Classes {
     One,
     Repetition,
@@ -75,10 +75,10 @@ impl Parameters {
         }
     }
 
-    /// Says what is impossible about the parameters, if anything is.
+    /// Checks that the parameters are valid.
     ///
     /// # Errors
-    /// Fails on a range that is empty or does not fit into 64 bits, and on chances that are none.
+    /// Fails on a range that is empty or does not fit into 64 bits, and on invalid probabilities.
     pub fn validate(&self) -> Result<(), ParameterError> {
         let Self { difficulty, repeat_percent, priority_lambda, start } = *self;
         let start = start.unwrap_or(0);
@@ -100,7 +100,7 @@ impl ReverseWorkload {
     /// The requests of one seed, for one server.
     ///
     /// # Errors
-    /// Fails on [impossible parameters](Parameters::validate).
+    /// Fails on [invalid parameters](Parameters::validate).
     pub fn new(server: SocketAddr, parameters: Parameters, seed: u64) -> Result<Self, ParameterError> {
         parameters.validate()?;
         Ok(Self { server, parameters, seed })
@@ -109,7 +109,7 @@ impl ReverseWorkload {
     /// The i-th request.
     pub fn reverse_request(&self, index: u64) -> Request {
         let mut rng = self.first_asked(index);
-        // The priority is the request's own, even where the rest is a repetition.
+        // The priority is drawn for each request, even where the rest is a repetition.
         let priority = self.draw_priority(&mut stream(self.seed, Purpose::Class, index));
         let Parameters { difficulty, start, .. } = self.parameters;
         let start = start.unwrap_or_else(|| rng.random_range(0..=u64::MAX - difficulty));
@@ -117,8 +117,8 @@ impl ReverseWorkload {
         Request { digest: digest(answer), start, end: start + difficulty, priority }
     }
 
-    /// Follows repetitions back to the request that was the first to ask, and returns the rest of its stream.
-    /// Each step goes to a uniform earlier request, so even if all repeat there are about ln(i) steps.
+    /// Follows repetitions back to the first request, and returns the rest of its stream. Each step goes to a
+    /// uniform earlier request, so even if all repeat there are about ln(i) steps.
     fn first_asked(&self, mut index: u64) -> Rng {
         loop {
             match self.draw_repeated(index) {
@@ -128,7 +128,7 @@ impl ReverseWorkload {
         }
     }
 
-    /// Which earlier request this one repeats, if it does, and the rest of its stream.
+    /// The earlier request that this one repeats, if any, and the rest of its stream.
     fn draw_repeated(&self, index: u64) -> (Rng, Option<u64>) {
         let mut rng = stream(self.seed, Purpose::Request, index);
         let repeats = rng.random::<f64>() * 100.0 < self.parameters.repeat_percent;
@@ -158,8 +158,8 @@ impl Workload for ReverseWorkload {
         LoadRequest::new(class, Bytes::copy_from_slice(&request.encode()))
     }
 
-    /// One class for each priority, which is its weight, if there are priorities; else one for new requests and
-    /// one for repeated ones, if there are any.
+    /// One class for each priority, which is its weight, if there are priorities; otherwise one for new requests
+    /// and one for repeated ones, if there are any.
     fn classes(&self) -> Vec<RequestClass> {
         let class = |name: &str, weight| RequestClass::new(name, weight);
         match self.parameters.classes() {
@@ -198,7 +198,8 @@ mod tests {
         ReverseWorkload::new("127.0.0.1:5003".parse().unwrap(), parameters, seed).unwrap()
     }
 
-    /// Whether `count` of `n` is within five standard errors of the chance `p`: a false alarm in 1.7 million.
+    /// Whether `count` of `n` is within five standard errors of the probability `p`: a false alarm in 1.7
+    /// million.
     fn agrees(count: usize, n: usize, p: f64) -> bool {
         let n = n as f64;
         (count as f64 - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt()
@@ -231,12 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn repeats_come_with_exactly_the_chance_asked_for() {
+    fn repeats_have_exactly_the_given_probability() {
         let n = 20_000;
         for percent in [0.0, 20.0, 100.0] {
             let workload = workload(Parameters { repeat_percent: percent, ..PLAIN }, 2);
             let distinct: HashSet<_> = (0..n).map(|i| workload.reverse_request(i as u64).digest).collect();
-            // The first cannot repeat; of the others each is new with the same chance.
+            // The first cannot repeat; each of the others is new with the same probability.
             assert!(
                 agrees(distinct.len() - 1, n - 1, 1.0 - percent / 100.0),
                 "{percent}: {}",
@@ -245,8 +246,8 @@ mod tests {
         }
     }
 
-    /// Of three requests with even chances, the third is new (1/2), repeats the first directly (1/4), or the
-    /// second (1/4), which half the time is the first again.
+    /// Of three requests with repeat probability 1/2, the third is new (1/2), repeats the first directly (1/4),
+    /// or the second (1/4), which half the time is the first again.
     #[test]
     fn a_repeat_is_of_any_earlier_request_alike() {
         let n = 20_000;
@@ -283,7 +284,7 @@ mod tests {
         let repeating = workload(Parameters { repeat_percent: 40.0, ..PLAIN }, 1);
         let mut asked = HashSet::new();
         for i in 0..200 {
-            // Every digest of its range is new when it is asked for the first time, and not any more.
+            // Every digest of a range is new when it is first requested, and repeated afterwards.
             let is_new = asked.insert(repeating.reverse_request(i).digest);
             let class = &repeating.classes()[repeating.request(i).class as usize];
             assert_eq!(class.name, if is_new { "new" } else { "repeated" });
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_parameters_are_refused_in_words() {
+    fn invalid_parameters_are_rejected() {
         let refused = |parameters: Parameters| parameters.validate().unwrap_err().to_string();
         assert!(refused(Parameters { difficulty: 0, ..PLAIN }).contains("difficulty is 0"));
         let far = Parameters { start: Some(u64::MAX), ..PLAIN };

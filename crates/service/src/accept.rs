@@ -1,4 +1,4 @@
-//! Accepts connections, and knows what to do when there are too many.
+//! Accepts connections, and rejects them when there are too many.
 
 use std::fs::File;
 use std::future::ready;
@@ -20,11 +20,11 @@ use crate::stamps::StampLog;
 
 /// Connections that the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
-/// After an error of the network that says nothing about the next connection.
+/// The delay after a network error that does not concern the next connection.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
-/// Opens a listening socket. The server closes connections first, so an address in TIME_WAIT must not keep it
-/// from starting again.
+/// Opens a listening socket. The server closes connections first, so it must be able to bind an address that
+/// is in TIME_WAIT.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -32,7 +32,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Raises the soft limit on open files to the hard one. Where that fails, the old limit stands.
+/// Raises the soft limit on open files to the hard one. If that fails, the old limit stays.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum
@@ -58,7 +58,7 @@ pub(crate) async fn run<S: System>(
                 if spare.turn_one_away(listener).await {
                     shared.meters.accepted.inc();
                     shared.meters.closed(Ending::Descriptors);
-                    tracing::debug!("no file descriptor left; a connection was closed unanswered");
+                    tracing::debug!("no file descriptor is left; a connection was closed unanswered");
                 }
             }
             Err(error) => {
@@ -69,7 +69,7 @@ pub(crate) async fn run<S: System>(
     }
 }
 
-/// Accepts what the kernel has completed already, without waiting for more.
+/// Accepts the connections that the kernel has completed, without waiting for more.
 pub(crate) async fn sweep<S: System>(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
@@ -96,11 +96,11 @@ fn welcome<S: System>(
     let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
         socket::turn_away(&stream, &shared.system.turned_away());
         meters.closed(Ending::ConnectionLimit);
-        tracing::debug!(%peer, "too many connections; one was refused");
+        tracing::debug!(%peer, "too many connections; one was rejected");
         return;
     };
     if let Err(error) = socket::prepare(&stream) {
-        tracing::debug!(%peer, %error, "a connection failed at once");
+        tracing::debug!(%peer, %error, "a connection failed right away");
         meters.closed(Ending::Reset);
         return;
     }
@@ -127,8 +127,8 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// A file descriptor kept for the moment when there is no other. Without it a full process could not even
-/// accept a connection to close it, and would find the same connection waiting for ever.
+/// A file descriptor in reserve for when there is no other. Without it a full process could not even accept a
+/// connection to close it, and would find the same connection waiting for ever.
 struct Spare(Option<File>);
 
 impl Spare {
@@ -142,7 +142,7 @@ impl Spare {
         let turned_away = matches!(accept_now(listener).await, Some(Ok(_)));
         *self = Self::new();
         if !turned_away {
-            // Somebody else took the descriptor. Others will be freed; asking again at once would only spin.
+            // Another thread took the descriptor. Others will be freed; an immediate retry would only spin.
             sleep(RETRY_AFTER).await;
         }
         turned_away

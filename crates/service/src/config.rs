@@ -1,4 +1,4 @@
-//! What a server is told at its start.
+//! The configuration of a server.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -8,39 +8,39 @@ use std::time::Duration;
 
 use kendall_station::Discipline;
 
-/// What a server is told at its start. Begin with [`Config::new`] and replace what should differ.
+/// The configuration of a server. Begin with [`Config::new`] and replace what should differ.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to listen; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
     /// Worker threads: the servers of the station. By default one per processor.
     pub workers: NonZeroUsize,
     /// The order of service.
     pub discipline: Discipline,
-    /// Where to answer HTTP requests for metrics, if anywhere.
+    /// The address of the HTTP endpoint for metrics, if any.
     pub metrics: Option<SocketAddr>,
-    /// Where to write the server's own stamps of each answered request, if anywhere.
+    /// The file for the server's own stamps of each answered request, if any.
     pub stamps: Option<PathBuf>,
-    /// Connections open at a time; more are refused.
+    /// The most open connections; the server rejects further ones.
     pub max_connections: usize,
-    /// Requests that may wait while all workers are busy; more are refused. In Kendall's notation the station
-    /// has room for `workers + max_waiting`.
+    /// The most requests that wait while all workers are busy; the server rejects further ones. In Kendall's
+    /// notation the capacity of the station is `workers + max_waiting`.
     pub max_waiting: usize,
-    /// How long a client may send nothing while a request of its is awaited or half there, and how long it may
-    /// take no byte of an answer. Waiting for service has no limit.
+    /// How long a client may send nothing while the server waits for a request or the rest of one, and how long
+    /// it may read no byte of an answer. Waiting for service has no limit.
     pub patience: Duration,
-    /// How long a request may take to arrive in full, however steadily it trickles in. Counted from the opening
-    /// of the connection, or from the answer before it.
+    /// The longest time for a request to arrive completely, however steadily it trickles in. Counted from the
+    /// opening of the connection, or from the previous answer.
     pub request_deadline: Duration,
-    /// How long requests already admitted may go on after shutdown was asked for, before they are refused.
+    /// How long admitted requests may continue after a shutdown begins, before the server rejects them.
     pub grace: Duration,
-    /// How long a worker serves before it looks up to see whether somebody more urgent waits.
+    /// How long a worker serves before it checks whether a more urgent request waits.
     pub chunk: Duration,
 }
 
 impl Config {
-    /// The defaults: FIFO, a worker per processor, room for 16,384 connections and as many waiting requests,
-    /// 10 s of patience, 60 s for a request to arrive, 5 s of grace, chunks of 1 ms, neither metrics nor stamps.
+    /// The defaults: FIFO, a worker per processor, at most 16,384 connections and as many waiting requests, 10 s
+    /// of patience, 60 s for a request to arrive, 5 s of grace, chunks of 1 ms, neither metrics nor stamps.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,

@@ -1,10 +1,10 @@
-//! One connection: a request at a time, each read under a deadline, each answered or refused.
+//! One connection: a request at a time, each read under a deadline, each answered or rejected.
 //!
-//! A body that follows its request is read while that waits and is served. Otherwise nothing is read meanwhile; the
-//! socket is only watched for errors. A reset says at once that the client is gone. A client that closes its side in order
-//! may well be waiting still, for it may have shut down only its sending half, and TCP does not distinguish the two. Such a
-//! client is served; if it was gone after all, its kernel says so in answer to a keep-alive probe: on Linux some 75 s later,
-//! once it has forgotten the connection.
+//! The body of a request is read while the request waits and is served. Otherwise nothing is read meanwhile; the server only
+//! watches the socket for errors. A reset reports at once that the client is gone. A client that closes its side in order
+//! may still be waiting, because it may have shut down only its sending half, and TCP does not distinguish the two. Such a
+//! client is served; if it is gone after all, its kernel reports that in answer to a keep-alive probe: on Linux some 75 s
+//! later, once it has forgotten the connection.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -19,7 +19,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
-use crate::handler::{Asked, Decoded, Handler, Malformed};
+use crate::answer_events::{AnswerEvent, AnswerEventSender, AnswerEvents, answer_events};
+use crate::handler::{Decoded, Handler, Malformed, RequestKind};
 use crate::metrics::Ending;
 use crate::pool::Claim;
 use crate::reply::{Body, Reply, Then};
@@ -29,17 +30,16 @@ use crate::stamps::StampLog;
 use crate::transfer::{End, deliver, discard, fill};
 use crate::turn::{Step, Turn};
 use crate::upload::Sink;
-use crate::verdict::{Verdict, VerdictSender, Verdicts, verdicts};
 
-/// At shutdown, for the rest of a request that is on its way.
+/// The time at shutdown for the rest of a request that is arriving.
 const LAST_WORD: Duration = Duration::from_millis(50);
-/// The buffer grows from this.
+/// The initial size of the buffer.
 const FIRST_READ_BYTES: usize = 256;
 
 impl<H: Handler> System for H {
     type Task = H::Task;
     type Answer = H::Answer;
-    type Recipient = VerdictSender<H::Answer>;
+    type Recipient = AnswerEventSender<H::Answer>;
 
     fn first_chunk(&self) -> u64 {
         Handler::first_chunk(self)
@@ -71,7 +71,7 @@ impl<H: Handler> System for H {
                 }
                 Err(ending) => {
                     if ending == Ending::CutShort {
-                        // A close in order would make the part look like the whole.
+                        // An orderly close would make the part look like the whole.
                         let _ = sockopt::set_socket_linger(&connection.stream, Some(Duration::ZERO));
                     }
                     return ending;
@@ -84,46 +84,47 @@ impl<H: Handler> System for H {
 struct Connection<H: Handler> {
     stream: TcpStream,
     peer: SocketAddr,
-    /// What has come and is not taken yet.
+    /// The bytes that were received and not consumed yet.
     buffer: Vec<u8>,
     shared: Arc<Shared<H>>,
     stamps: StampLog,
 }
 
 /// A request's claim on the answer of a handler.
-type ClaimOf<H> = Claim<<H as Handler>::Task, VerdictSender<<H as Handler>::Answer>, <H as Handler>::Answer>;
+type ClaimOf<H> =
+    Claim<<H as Handler>::Task, AnswerEventSender<<H as Handler>::Answer>, <H as Handler>::Answer>;
 
-/// Where the answer to a request comes from.
+/// The source of the answer to a request.
 enum Course<H: Handler> {
     Known(H::Answer),
     /// Dropping the claim cancels the work.
-    Served(Verdicts<H::Answer>, ClaimOf<H>),
+    Served(AnswerEvents<H::Answer>, ClaimOf<H>),
     Refused,
 }
 
-/// What came of taking a body.
-enum Taken<A> {
-    /// It is there, and perhaps the verdict, too.
-    Whole(Option<Verdict<A>>),
-    /// The verdict came first, and makes the rest useless.
-    Unwanted(Verdict<A>),
+/// The outcome of reading a body.
+enum BodyOutcome<A> {
+    /// It is complete, and possibly the event, too.
+    Complete(Option<AnswerEvent<A>>),
+    /// The event came first, and makes the rest useless.
+    Unwanted(AnswerEvent<A>),
 }
 
 impl<H: Handler> Course<H> {
-    async fn verdict(&mut self) -> Verdict<H::Answer> {
+    async fn event(&mut self) -> AnswerEvent<H::Answer> {
         match self {
-            Self::Known(answer) => Verdict::Answered(answer.clone()),
-            Self::Served(verdicts, _) => verdicts.next().await,
-            Self::Refused => Verdict::Refused,
+            Self::Known(answer) => AnswerEvent::Answered(answer.clone()),
+            Self::Served(events, _) => events.next().await,
+            Self::Refused => AnswerEvent::Refused,
         }
     }
 
     /// How it ends after its answer has begun; otherwise it has ended.
     async fn end(self) -> End {
         match self {
-            Self::Served(mut verdicts, _claim) => match verdicts.next().await {
-                Verdict::Refused => End::CutShort,
-                Verdict::Answered(_) | Verdict::Begun(_) => End::Whole,
+            Self::Served(mut events, _claim) => match events.next().await {
+                AnswerEvent::Refused => End::CutShort,
+                AnswerEvent::Answered(_) | AnswerEvent::Begun(_) => End::Whole,
             },
             Self::Known(_) | Self::Refused => End::Whole,
         }
@@ -131,32 +132,32 @@ impl<H: Handler> Course<H> {
 }
 
 impl<H: Handler> Connection<H> {
-    /// Receives one request, has it served and answers it.
+    /// Receives one request, and has it served and answered.
     async fn serve_one(&mut self) -> Result<Then, Ending> {
         let request = receive(&mut self.stream, &mut self.buffer, &self.shared).await?;
-        let Decoded { used_bytes, asked, body } = request;
+        let Decoded { used_bytes, kind, body } = request;
         self.buffer.drain(..used_bytes);
         self.shared.meters.received.inc();
-        let mut course = match asked {
-            Asked::Known(answer) => {
+        let mut course = match kind {
+            RequestKind::Known(answer) => {
                 self.shared.answered_after(&self.stamps, self.peer, now_ns());
                 Course::Known(answer)
             }
-            Asked::Work { job, task, key } => self.admit(job, task, key),
+            RequestKind::Work { job, task, key } => self.admit(job, task, key),
         };
         match body {
             None => {
-                let verdict = verdict(&self.stream, &mut course).await?;
-                self.answer(verdict, course, None).await
+                let event = next_event(&self.stream, &mut course).await?;
+                self.answer(event, course, None).await
             }
             Some(sink) => self.serve_with_body(course, sink).await,
         }
     }
 
     fn admit(&self, job: Job, task: H::Task, key: Option<Vec<u8>>) -> Course<H> {
-        let (sender, verdicts) = verdicts(self.peer.port());
+        let (sender, events) = answer_events(self.peer.port());
         match self.shared.pool.admit(job, task, key, sender) {
-            Ok(claim) => Course::Served(verdicts, claim),
+            Ok(claim) => Course::Served(events, claim),
             Err((why, _)) => {
                 self.shared.denied(&self.stamps, self.peer, why);
                 Course::Refused
@@ -164,8 +165,8 @@ impl<H: Handler> Connection<H> {
         }
     }
 
-    /// Takes the body while the work waits and is done, and answers once both are complete, or at once where the
-    /// body is not wanted any more.
+    /// Reads the body while the work waits and runs, and answers once both are complete, or at once if the body is no longer
+    /// wanted.
     async fn serve_with_body(
         &mut self,
         mut course: Course<H>,
@@ -174,22 +175,22 @@ impl<H: Handler> Connection<H> {
         let begun_ns = now_ns();
         let mut owed_bytes = sink.length();
         match self.take_body(&mut course, &mut *sink, &mut owed_bytes).await {
-            Ok(Taken::Whole(known)) => {
+            Ok(BodyOutcome::Complete(known)) => {
                 self.shared.meters.body_came(now_ns() - begun_ns);
-                let verdict = match known {
-                    Some(verdict) => verdict,
-                    None => verdict(&self.stream, &mut course).await?,
+                let event = match known {
+                    Some(event) => event,
+                    None => next_event(&self.stream, &mut course).await?,
                 };
-                self.answer(verdict, course, Some(sink)).await
+                self.answer(event, course, Some(sink)).await
             }
-            Ok(Taken::Unwanted(verdict)) => {
+            Ok(BodyOutcome::Unwanted(event)) => {
                 drop(sink);
-                let then = self.answer(verdict, course, None).await?;
+                let then = self.answer(event, course, None).await?;
                 self.drop_rest(owed_bytes, then).await
             }
             Err(Ending::NoPlace) => {
                 drop((sink, course));
-                let then = self.answer(Verdict::Refused, Course::Refused, None).await?;
+                let then = self.answer(AnswerEvent::Refused, Course::Refused, None).await?;
                 self.drop_rest(owed_bytes, then).await?;
                 Err(Ending::NoPlace)
             }
@@ -197,46 +198,46 @@ impl<H: Handler> Connection<H> {
         }
     }
 
-    /// Fills the sink, unless the verdict comes first and makes that useless.
+    /// Fills the sink, unless the event comes first and makes that useless.
     async fn take_body(
         &mut self,
         course: &mut Course<H>,
         sink: &mut dyn Sink<H::Answer>,
         owed_bytes: &mut u64,
-    ) -> Result<Taken<H::Answer>, Ending> {
+    ) -> Result<BodyOutcome<H::Answer>, Ending> {
         let Shared { config, meters, .. } = &*self.shared;
         let is_wanted = sink.wanted();
         let mut filling =
             pin!(fill(&self.stream, &mut self.buffer, sink, owed_bytes, config.patience, &meters.body_bytes));
-        let verdict = tokio::select! {
+        let event = tokio::select! {
             biased;
-            verdict = course.verdict() => verdict,
-            filled = &mut filling => return filled.map(|()| Taken::Whole(None)),
+            event = course.event() => event,
+            filled = &mut filling => return filled.map(|()| BodyOutcome::Complete(None)),
         };
-        let is_wanted = match &verdict {
-            Verdict::Answered(answer) | Verdict::Begun(answer) => is_wanted(answer),
-            Verdict::Refused => false,
+        let is_wanted = match &event {
+            AnswerEvent::Answered(answer) | AnswerEvent::Begun(answer) => is_wanted(answer),
+            AnswerEvent::Refused => false,
         };
         if !is_wanted {
-            return Ok(Taken::Unwanted(verdict));
+            return Ok(BodyOutcome::Unwanted(event));
         }
         filling.await?;
-        Ok(Taken::Whole(Some(verdict)))
+        Ok(BodyOutcome::Complete(Some(event)))
     }
 
-    /// Sends what a request came to, to its end.
+    /// Sends the answer of a request, to its end.
     async fn answer(
         &mut self,
-        verdict: Verdict<H::Answer>,
+        event: AnswerEvent<H::Answer>,
         course: Course<H>,
         sink: Option<Box<dyn Sink<H::Answer>>>,
     ) -> Result<Then, Ending> {
         let patience = self.shared.config.patience;
         let system = &self.shared.system;
-        let (answer, sink, end) = match verdict {
-            Verdict::Answered(answer) => (answer, sink, Course::Refused),
-            Verdict::Begun(answer) => (answer, sink, course),
-            Verdict::Refused => (system.refusal(), None, Course::Refused),
+        let (answer, sink, end) = match event {
+            AnswerEvent::Answered(answer) => (answer, sink, Course::Refused),
+            AnswerEvent::Begun(answer) => (answer, sink, course),
+            AnswerEvent::Refused => (system.refusal(), None, Course::Refused),
         };
         let (reader, then) = match sink {
             Some(sink) => sink.finish(answer),
@@ -255,8 +256,8 @@ impl<H: Handler> Connection<H> {
         Ok(then)
     }
 
-    /// Reads what the client still sends of a body that is not wanted, so that it can read its answer: a close with
-    /// unread bytes is a reset, which may overtake it.
+    /// Reads the rest of a body that is not wanted, so that the client can read its answer: a close with unread bytes is a
+    /// reset, which may overtake the answer.
     async fn drop_rest(&mut self, owed_bytes: u64, then: Then) -> Result<Then, Ending> {
         if then == Then::Close && owed_bytes > 0 {
             self.stream.shutdown().await.map_err(|_| Ending::Reset)?;
@@ -266,19 +267,19 @@ impl<H: Handler> Connection<H> {
     }
 }
 
-/// Waits for the verdict, as long as the client is there.
-async fn verdict<H: Handler>(
+/// Waits for the next event, as long as the client is connected.
+async fn next_event<H: Handler>(
     stream: &TcpStream,
     course: &mut Course<H>,
-) -> Result<Verdict<H::Answer>, Ending> {
+) -> Result<AnswerEvent<H::Answer>, Ending> {
     tokio::select! {
         biased;
-        verdict = course.verdict() => Ok(verdict),
+        event = course.event() => Ok(event),
         () = gone(stream) => Err(Ending::Reset),
     }
 }
 
-/// Reads until there is a whole request, or says how the connection ended before.
+/// Reads until there is a complete request, or returns how the connection ended before.
 async fn receive<H: Handler>(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
@@ -312,7 +313,7 @@ async fn receive<H: Handler>(
                 deadline = deadline.min(Instant::now() + LAST_WORD);
             }
             () = sleep_until(deadline) => {
-                // A client in the middle of its request is told, one that has not begun is not.
+                // A client in the middle of its request gets an answer, one that has not begun does not.
                 if on_deadline == Ending::Shutdown && !buffer.is_empty() {
                     let _ = send(stream, &shared.system.turned_away(), LAST_WORD).await;
                 }

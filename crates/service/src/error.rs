@@ -1,11 +1,11 @@
-//! Why a server cannot start, or cannot finish what it began.
+//! The reasons why a server cannot start, or cannot finish.
 
 use std::io;
 use std::net::SocketAddr;
 
 use kendall_record::RecordError;
 
-/// Why a server cannot start, or cannot finish what it began.
+/// The reason why a server cannot start, or cannot finish.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ServiceError {

@@ -1,8 +1,8 @@
-//! The runtime's word to a worker in the middle of a chunk: look up, or give up.
+//! The signal of the runtime to a worker in the middle of a chunk: return early, or abandon the task.
 //!
-//! Each stay of a task at a worker has its own token, so a word that comes late reaches the task it was meant for
-//! and no other. Computing handlers read [`Interrupt::word`] in their loops, at the price of one relaxed load; those that
-//! wait do so with [`Interrupt::sleep`] and [`Interrupt::wait`], which the word cuts short.
+//! Each stay of a task at a worker has a separate token, so a late signal only reaches the task it was meant for.
+//! Computing handlers read [`Interrupt::word`] in their loops, at the cost of one relaxed load; those that wait use
+//! [`Interrupt::sleep`] and [`Interrupt::wait`], which the signal cuts short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 const LOOK_UP: u32 = 1;
 const GIVE_UP: u32 = 2;
 
-/// The interrupt token of one task in the hands of one worker. Clones are the same token.
+/// The interrupt token of one task at one worker. Clones are the same token.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<Token>);
 
-/// A pair of cache lines of its own: reading the word costs nothing while no thread writes it.
+/// Alone on a pair of cache lines: reading the word costs nothing while no thread writes it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Token {
@@ -30,19 +30,18 @@ impl Interrupt {
         Self(Arc::new(Token { word: AtomicU32::new(0), worker: thread::current() }))
     }
 
-    /// Asks the worker to return from `advance` before its units are done: a more urgent request waits, or a handler's own
-    /// threads have news for it. It may be called from any thread; a word that comes between two chunks cuts the next one
-    /// short.
+    /// Makes the worker return from `advance` before its units are done: a more urgent request waits, or a handler's own
+    /// threads have news for it. Any thread may call this; a signal between two chunks cuts the next one short.
     pub fn raise(&self) {
         self.say(LOOK_UP);
     }
 
-    /// No client awaits the task's answer any more, or the server refuses the rest. This is final.
+    /// Abandons the task: no client waits for its answer any more, or the server rejects the rest. This is final.
     pub(crate) fn abandon(&self) {
         self.say(LOOK_UP | GIVE_UP);
     }
 
-    /// Takes a wish back that the worker has seen.
+    /// Withdraws a signal that the worker has seen.
     pub(crate) fn lower(&self) {
         if self.is_raised() {
             self.0.word.fetch_and(!LOOK_UP, Ordering::AcqRel);
@@ -54,19 +53,19 @@ impl Interrupt {
         self.wake();
     }
 
-    /// Whether `advance` is to return before its units are done.
+    /// Whether `advance` should return before its units are done.
     #[inline]
     pub fn is_raised(&self) -> bool {
         self.0.word.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the answer is of no use any more, so that even a unit under way may be dropped.
+    /// Whether no client needs the answer any more, so that even a unit in progress may be dropped.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.0.word.load(Ordering::Relaxed) & GIVE_UP != 0
     }
 
-    /// The word itself, 0 until the token is raised, for loops that know no more than an atomic.
+    /// The word, 0 until the token is raised, for loops that only know an atomic.
     #[inline]
     pub fn word(&self) -> &AtomicU32 {
         &self.0.word
@@ -84,7 +83,7 @@ impl Interrupt {
         }
     }
 
-    /// As [`wait`](Self::wait), for a time at most.
+    /// As [`wait`](Self::wait), for at most this time.
     pub fn wait_timeout(&self, time: Duration) {
         if !self.is_raised() {
             thread::park_timeout(time);

@@ -1,6 +1,6 @@
-//! One session from its opening to its end: requests come in and messages go out side by side.
+//! One session from its opening to its end: requests arrive and messages leave concurrently.
 //!
-//! A client that closes its side ends its session, and its requests in service are withdrawn. Where the server has a
+//! A client that closes its side ends its session, and its requests in service are withdrawn. If the server has a
 //! certificate, TLS secures the session from its first byte.
 
 use std::future::{pending, poll_fn};
@@ -22,20 +22,20 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::config::Config;
-use crate::floor::Recipient;
 use crate::handler::Malformed;
 use crate::metrics::Ending;
 use crate::outlet::{Message, Outlet, SessionLimits, ToWrite};
 use crate::pool::Claim;
-use crate::sessions::{Awaited, Delivery, Heard, InSessions, Request, Sessions};
+use crate::sessions::{Awaited, Delivery, InSessions, Request, SessionDecoded, Sessions};
 use crate::shared::{AnswerTo, Shared, System};
 use crate::socket;
 use crate::stamps::StampLog;
+use crate::station::Recipient;
 use crate::turn::{Step, Turn};
 
-/// The buffer grows from this.
+/// The initial size of the buffer.
 const FIRST_READ_BYTES: usize = 256;
-/// At the end of a secured session, for its last record.
+/// The time at the end of a secured session for its last record.
 const LAST_WORD: Duration = Duration::from_millis(50);
 
 impl<S: Sessions> System for InSessions<S> {
@@ -63,7 +63,7 @@ impl<S: Sessions> System for InSessions<S> {
         self.system.register(registry);
     }
 
-    /// There is no session in which it could be told.
+    /// There is no session that could carry a rejection.
     fn turned_away(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -87,7 +87,7 @@ impl<S: Sessions> System for InSessions<S> {
                 let (reader, writer) = io::split(&mut secured);
                 let ending = Open::new(peer, shared, stamps).serve(reader, writer).await;
                 if is_in_order(ending) {
-                    // So that the client knows that nothing was cut off. One that is gone does not mind.
+                    // So that the client knows that nothing was cut off. A disconnected one does not mind.
                     let _ = timeout(LAST_WORD, secured.shutdown()).await;
                 }
                 (ending, secured.into_inner().0)
@@ -104,7 +104,7 @@ fn is_in_order(ending: Ending) -> bool {
     matches!(ending, Ending::Finished | Ending::Shutdown)
 }
 
-/// Agrees on keys with a client, as long as it takes its part in time and the server does not shut down.
+/// Negotiates keys with a client, as long as it responds in time and the server does not shut down.
 async fn secure<S: Sessions>(
     acceptor: TlsAcceptor,
     stream: TcpStream,
@@ -123,7 +123,7 @@ async fn secure<S: Sessions>(
     }
 }
 
-/// The way in of a session.
+/// The reading half of a session.
 trait Incoming: AsyncRead + Unpin + Send + Sync {
     /// Returns once the connection is known to have failed without anything being read from it.
     fn gone(&self) -> impl Future<Output = ()> + Send;
@@ -135,19 +135,19 @@ impl Incoming for tcp::ReadHalf<'_> {
     }
 }
 
-/// Of a secured connection, only what is written says that it has failed.
+/// For a secured connection, only writing detects a failure.
 impl Incoming for io::ReadHalf<&mut TlsStream<TcpStream>> {
     fn gone(&self) -> impl Future<Output = ()> + Send {
         pending()
     }
 }
 
-/// A session's end of the way of an answer.
+/// A session's end of the path of an answer.
 #[derive(Debug)]
 pub struct ToSession<M> {
     port: u16,
     outlet: Outlet<M>,
-    /// What the client is sent should its request be turned away.
+    /// The message to the client if its request is rejected.
     refusal: M,
     answered: Arc<AtomicBool>,
 }
@@ -176,17 +176,17 @@ impl<M: Message> AnswerTo<Delivery<M>> for ToSession<M> {
     }
 }
 
-/// A request's claim on its answer; dropped, it withdraws the request.
+/// A request's claim on its answer; dropping it withdraws the request.
 type ClaimOf<S> =
     Claim<<S as Sessions>::Task, ToSession<<S as Sessions>::Message>, Delivery<<S as Sessions>::Message>>;
 
-/// A session that is open. However it ends, the system is told once.
+/// An open session. However it ends, the system is notified once.
 struct Open<S: Sessions> {
     peer: SocketAddr,
     shared: Arc<Shared<InSessions<S>>>,
     stamps: StampLog,
     outlet: Outlet<S::Message>,
-    /// `None` only while it is dropped.
+    /// `None` only while it is being dropped.
     session: Option<S::Session>,
     /// The requests in service, and some that are answered.
     claims: Vec<(Arc<AtomicBool>, ClaimOf<S>)>,
@@ -227,7 +227,7 @@ impl<S: Sessions> Open<S> {
         ending
     }
 
-    /// Reads requests and has them served, until the session is to end.
+    /// Reads requests and has them served, until the session should end.
     async fn listen(&mut self, mut reader: impl Incoming) -> Ending {
         let shared = Arc::clone(&self.shared);
         let (config, limits) = (&shared.config, shared.system.rules.limits);
@@ -264,7 +264,7 @@ impl<S: Sessions> Open<S> {
         }
     }
 
-    /// Takes the requests that are there in full, as long as there is a place for each.
+    /// Takes the complete requests, as long as the limit of requests allows.
     async fn take_requests(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -275,7 +275,7 @@ impl<S: Sessions> Open<S> {
         while used < buffer.len() {
             let session = self.session.as_mut().expect("it is open");
             match self.shared.system.system.decode(session, &buffer[used..]) {
-                Ok(Some(Heard { used_bytes, request })) => {
+                Ok(Some(SessionDecoded { used_bytes, request })) => {
                     used += used_bytes;
                     self.take(request);
                 }
@@ -335,7 +335,7 @@ impl<S: Sessions> Open<S> {
     }
 }
 
-/// Awaits an answer, and queues it. To the station, the request had no service: it was only waited for.
+/// Waits for an answer, and queues it. For the station, the request had no service: it only waited.
 async fn answer_when_there<S: Sessions>(
     Awaited { mut answer, refusal }: Awaited<S::Message>,
     outlet: Outlet<S::Message>,
@@ -361,14 +361,14 @@ async fn answer_when_there<S: Sessions>(
     }
 }
 
-/// Until when a client may be silent.
+/// The deadlines of a silent client.
 struct Waits {
     idle: Duration,
     patience: Duration,
     request_deadline: Duration,
     /// When its last bytes came.
     last: Instant,
-    /// When the first bytes of a request came that is not there in full.
+    /// When the first bytes of an incomplete request arrived.
     begun: Option<Instant>,
 }
 
@@ -394,7 +394,7 @@ impl Waits {
     }
 }
 
-/// Writes messages until the session is to end.
+/// Writes messages until the session should end.
 async fn write<M: Message>(
     outlet: &Outlet<M>,
     mut writer: impl AsyncWrite + Unpin,
@@ -403,7 +403,7 @@ async fn write<M: Message>(
     loop {
         match outlet.to_write().await {
             ToWrite::Bytes(bytes) => match socket::send(&mut writer, &bytes, patience).await {
-                // What is encrypted may still wait for the socket.
+                // Encrypted bytes may still wait for the socket.
                 Ok(()) => match timeout(patience, writer.flush()).await {
                     Ok(Ok(())) => outlet.written(),
                     Ok(Err(_)) => return Ending::Reset,

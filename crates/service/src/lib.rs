@@ -1,22 +1,23 @@
 //! The runtime under every kendall server: sockets in, work out, in the order of one [`Discipline`].
 //!
-//! One thread does all I/O. It accepts, reads requests under a deadline, and admits them to a bounded queue. A
-//! pool of worker threads takes from that queue and serves in chunks of about a millisecond; between two chunks
-//! a worker asks whether a more urgent request waits, and whether the client is still there. An [`Interrupt`] tells it in
-//! the middle of a chunk. Requests that ask the same at the same time, where the handler says that they do, are served as
-//! one. Every queue, buffer and table has a bound, and what lies beyond the bound is refused and counted.
+//! One thread does all I/O. It accepts, reads requests under a deadline, and admits them to a bounded queue. A pool of
+//! worker threads takes requests from that queue and serves in chunks of about a millisecond; between two chunks a worker
+//! checks whether a more urgent request waits, and whether the client is still connected. An [`Interrupt`] signals that
+//! in the middle of a chunk. Equal requests at the same time, where the handler identifies them, are served as one. Every
+//! queue, buffer and table has a limit; requests beyond it are rejected and counted.
 //!
-//! What does not fit into a buffer streams. The body of a request goes into a [`Sink`] of the handler's while its work
-//! waits and is done, and a worker whose work is done waits for no body. An answer may be a [`Source`], and may begin
-//! before the work is over ([`Step::Begun`]): each client reads it from its start, as fast as it takes it, and a slow one
-//! holds no worker. Bytes move with back-pressure, and a client that moves too few of them for too long is let go.
+//! Data that does not fit into a buffer is streamed. The body of a request goes into a [`Sink`] of the handler while its
+//! work waits and runs, and a worker whose work is done does not wait for the body. An answer may be a [`Source`], and
+//! may begin before the work is over ([`Step::Begun`]): each client reads it from its start, at its own pace, and a slow
+//! one blocks no worker. Bytes move with back-pressure, and the server disconnects a client that moves too few of them
+//! for too long.
 //!
-//! Where clients hold lasting connections over which the server speaks unasked, a system implements [`Sessions`] instead
-//! of [`Handler`]: each session has an [`Outlet`] through which any thread may push messages.
+//! For lasting connections over which the server also sends messages without a request, a system implements [`Sessions`]
+//! instead of [`Handler`]: each session has an [`Outlet`] through which any thread may push messages.
 //!
-//! What a request means is the [`Handler`]'s business: this crate knows no protocol, and neither parses nor
-//! computes. It also never retries, caches or reorders beyond what the discipline says, so that a measured
-//! server is the station it claims to be.
+//! The meaning of a request belongs to the [`Handler`]: this crate knows no protocol, and neither parses nor computes. It
+//! also never retries, caches or reorders beyond the discipline, so that a measured server is the station it claims to
+//! be.
 //!
 //! A system whose requests are one byte, N, and which counts to N before it answers with N:
 //!
@@ -71,10 +72,10 @@
 //! [`Discipline`]: kendall_station::Discipline
 
 mod accept;
+mod answer_events;
 mod config;
 mod connection;
 mod error;
-mod floor;
 mod handler;
 mod interrupt;
 mod lasting;
@@ -88,10 +89,10 @@ mod sessions;
 mod shared;
 mod socket;
 mod stamps;
+mod station;
 mod transfer;
 mod turn;
 mod upload;
-mod verdict;
 mod worker;
 
 pub use config::Config;
@@ -101,9 +102,9 @@ pub use interrupt::Interrupt;
 pub use outlet::{Message, Outlet, PushError, SessionLimits, WhenFull};
 pub use prometheus_client::metrics::counter::Counter;
 pub use prometheus_client::registry::Registry;
-pub use reply::{Body, BodyFuture, Reader, Reply, Source, Then, Whole};
+pub use reply::{Body, BodyFuture, Reader, Reply, Source, Then, WholeBody};
 pub use server::{Handle, Server};
-pub use sessions::{Delivery, Heard, Hearing, InSessions, Sessions};
+pub use sessions::{Delivery, InSessions, SessionDecoded, SessionDecoding, Sessions};
 pub use shared::System;
 pub use turn::{Step, Turn};
 pub use upload::Sink;

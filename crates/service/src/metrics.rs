@@ -1,7 +1,7 @@
-//! What the server counts, under the names that Prometheus sees.
+//! The counters of the server, under their Prometheus names.
 //!
-//! Two sums hold at any instant that nothing moves: requests received = requests ended + waiting + in service,
-//! and connections accepted = connections closed + connections open.
+//! Two sums hold whenever nothing changes: requests received = requests ended + waiting + in service, and
+//! connections accepted = connections closed + connections open.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -10,20 +10,20 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::floor::{Denied, Levels};
+use crate::station::{Denied, Levels};
 
-/// How a request ended that had arrived in full.
+/// How a completely received request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It was answered.
     Answered,
-    /// No room was left for it.
+    /// The station was full.
     QueueFull,
     /// The server was shutting down.
     Shutdown,
-    /// Its client went away first.
+    /// Its client disconnected first.
     Cancelled,
-    /// The handler panicked over it.
+    /// The handler panicked.
     Crashed,
 }
 
@@ -36,23 +36,23 @@ pub enum Ending {
     Incomplete,
     /// By the client, before the answer, or by an error of the network.
     Reset,
-    /// The client sent or took too little for too long.
+    /// The client sent or read too little for too long.
     Deadline,
-    /// The bytes were no request.
+    /// The bytes were not a request.
     Malformed,
-    /// The body of a request found no place.
+    /// There was no space for the body of a request.
     NoPlace,
-    /// An answer that had begun could not go on.
+    /// An answer that had begun could not continue.
     CutShort,
     /// Too many connections were open.
     ConnectionLimit,
     /// The process had no file descriptor left.
     Descriptors,
-    /// The server shut down before a request had come.
+    /// The server shut down before a request arrived.
     Shutdown,
     /// The client of a session was silent for too long.
     Idle,
-    /// The client of a session took its messages too slowly.
+    /// The client of a session read its messages too slowly.
     Overrun,
 }
 
@@ -69,23 +69,23 @@ const SECOND_NS: f64 = 1e9;
 
 type Labelled = Family<[(&'static str, &'static str); 1], Counter>;
 
-/// All that the server counts.
+/// All counters of the server.
 #[derive(Debug)]
 pub(crate) struct Meters {
     registry: Registry,
     requests: Labelled,
     endings: Labelled,
-    /// Requests that arrived in full, but for their bodies.
+    /// Requests received completely, except for their bodies.
     pub(crate) received: Counter,
     /// Connections accepted.
     pub(crate) accepted: Counter,
     /// Connections open now.
     pub(crate) open: Gauge,
-    /// Requests that joined one that asked the same.
+    /// Requests that joined an equal one.
     pub(crate) joined: Counter,
     /// Services interrupted for another request.
     pub(crate) preemptions: Counter,
-    /// Stamps that the writer could not take in time.
+    /// Stamps that the writer could not accept in time.
     pub(crate) stamps_dropped: Counter,
     waiting: Gauge,
     busy: Gauge,
@@ -104,7 +104,7 @@ pub(crate) struct Meters {
 pub(crate) struct Times {
     /// From queued to finished.
     pub(crate) response_ns: i64,
-    /// In the hands of a worker.
+    /// In service.
     pub(crate) service_ns: i64,
 }
 
@@ -144,17 +144,17 @@ impl Meters {
         let to = &mut self.registry;
         to.register(
             "requests_received",
-            "Requests that arrived in full, but for their bodies",
+            "Requests received completely, except for their bodies",
             self.received.clone(),
         );
         to.register("requests", "Requests that ended, by outcome", self.requests.clone());
         to.register("connections_accepted", "Connections accepted", self.accepted.clone());
         to.register("connections_closed", "Connections closed, by reason", self.endings.clone());
         to.register("connections_open", "Connections open now", self.open.clone());
-        to.register("requests_waiting", "Requests that wait for a worker", self.waiting.clone());
-        to.register("workers_busy", "Workers that serve a request", self.busy.clone());
+        to.register("requests_waiting", "Requests waiting for a worker", self.waiting.clone());
+        to.register("workers_busy", "Workers serving a request", self.busy.clone());
         to.register("workers", "Workers", configured);
-        to.register("requests_joined", "Requests that joined one that asked the same", self.joined.clone());
+        to.register("requests_joined", "Requests that joined an equal request", self.joined.clone());
         to.register("preemptions", "Services interrupted for another request", self.preemptions.clone());
         to.register("stamps_dropped", "Stamps lost to a slow disk", self.stamps_dropped.clone());
         to.register("waiting_seconds", "Time not in service, of answered requests", self.waiting_s.clone());
@@ -169,7 +169,7 @@ impl Meters {
         to.register("body_seconds", "From a request's arrival to the end of its body", self.body_s.clone());
         to.register(
             "stream_seconds",
-            "From the begin of a streamed answer to its end",
+            "From the start of a streamed answer to its end",
             self.stream_s.clone(),
         );
         for fate in [Fate::Answered, Fate::QueueFull, Fate::Shutdown, Fate::Cancelled, Fate::Crashed] {
@@ -190,7 +190,7 @@ impl Meters {
         self.waiting_s.observe((times.response_ns - times.service_ns) as f64 / SECOND_NS);
     }
 
-    /// Counts a body that came in full.
+    /// Counts a body that arrived completely.
     pub(crate) fn body_came(&self, took_ns: i64) {
         self.body_s.observe(took_ns as f64 / SECOND_NS);
     }

@@ -1,8 +1,8 @@
-//! The way out of a session: messages of any thread, in the order in which they were made, on their way to one client.
+//! The outgoing side of a session: a queue of messages from any thread, in order of their creation, to one client.
 //!
-//! The queue has a bound in messages and one in bytes, and a [decision](WhenFull) for a push that finds it full. An answer
-//! to the session's own request always has a place: the runtime reads no further request while the queue is full or as
-//! many as [`SessionLimits::requests`] are in service, so answers exceed the bounds by that many messages at most.
+//! The queue has a limit of messages and one of bytes, and a [policy](WhenFull) for a push that finds it full. It always
+//! accepts an answer to the session's own request: the runtime reads no further request while the queue is full or
+//! [`SessionLimits::requests`] are in service, so answers exceed the limits by at most that many messages.
 
 use std::marker::PhantomData;
 use std::mem::take;
@@ -12,29 +12,29 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Notify;
 
-/// What a server says in a session: an answer, or a message that no request asked for.
+/// A message of a server in a session: an answer, or a message without a request.
 pub trait Message: Clone + Send + 'static {
-    /// Appends the message as it goes over the wire.
+    /// Appends the bytes of the message.
     fn encode(&self, bytes: &mut Vec<u8>);
 }
 
-/// The bounds of each session.
+/// The limits of each session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Messages that may wait until the client takes them.
+    /// The most messages that may wait until the client reads them.
     pub messages: usize,
-    /// Their bytes.
+    /// The most bytes of those.
     pub bytes: usize,
-    /// What happens to a push beyond these bounds.
+    /// What happens to a push beyond these limits.
     pub when_full: WhenFull,
-    /// The client's requests that are admitted at a time; the next ones wait unread.
+    /// The most requests of a client in service; the next ones wait unread.
     pub requests: usize,
     /// How long a client may send no request while none is in service, before its session ends.
     pub idle: Duration,
 }
 
 impl Default for SessionLimits {
-    /// 1,024 messages of 1 MiB together, further pushes refused; 64 requests; 5 minutes.
+    /// 1,024 messages of 1 MiB together, further pushes rejected; 64 requests; 5 minutes.
     fn default() -> Self {
         Self {
             messages: 1024,
@@ -46,20 +46,20 @@ impl Default for SessionLimits {
     }
 }
 
-/// What happens to a push for whose message there is no place.
+/// What happens to a push when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is refused, and the session goes on.
+    /// It is rejected, and the session continues.
     #[default]
     RefusePush,
-    /// It is refused, and the session ends: for systems whose clients must miss nothing.
+    /// It is rejected, and the session ends: for systems whose clients must not miss a message.
     EndSession,
 }
 
-/// Why a message was not pushed.
+/// The reason why a message was not pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
-    /// The client takes its messages too slowly.
+    /// The client reads its messages too slowly.
     #[error("the session's queue is full")]
     Full,
     /// The session has ended or is about to.
@@ -71,34 +71,34 @@ pub enum PushError {
 /// the same session.
 #[derive(Debug)]
 pub struct Outlet<M> {
-    way: Arc<Way>,
+    shared: Arc<OutletShared>,
     message: PhantomData<fn(M)>,
 }
 
 #[derive(Debug)]
-struct Way {
+struct OutletShared {
     rules: Arc<Rules>,
     state: Mutex<State>,
-    /// There is something to write, or the session is to end.
+    /// There is something to write, or the session should end.
     to_write: Notify,
-    /// There is a place for another request.
+    /// Another request can be read.
     to_read: Notify,
 }
 
-/// What all sessions of a server have in common.
+/// The shared settings and counters of all sessions of a server.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) limits: SessionLimits,
     /// Messages queued, answers and pushes.
     pub(crate) queued: Counter,
-    /// Pushes refused because a queue was full.
+    /// Pushes rejected because a queue was full.
     pub(crate) refused: Counter,
 }
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Encoded messages, one after the other, and how many there are.
+    /// Encoded messages, one after the other, and their number.
     bytes: Vec<u8>,
     messages: usize,
     /// Those that are being written, in messages and bytes.
@@ -110,20 +110,20 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Takes answers, and ends when all requests are answered and all messages written.
+    /// Accepts answers, and ends when all requests are answered and all messages written.
     Ending,
     /// A push found the queue full.
     Overrun,
     Ended,
 }
 
-/// What is to be written in a session.
+/// The next step of the writer of a session.
 #[derive(Debug)]
 pub(crate) enum ToWrite {
     Bytes(Vec<u8>),
-    /// All is written, and the session is to end.
+    /// All is written, and the session should end.
     End,
-    /// The session is to end, for a push found the queue full.
+    /// The session should end, because a push found the queue full.
     Overrun,
 }
 
@@ -131,124 +131,125 @@ impl<M: Message> Outlet<M> {
     pub(crate) fn new(rules: Arc<Rules>) -> Self {
         let state =
             State { phase: Phase::Open, bytes: Vec::new(), messages: 0, writing: (0, 0), requests: 0 };
-        let way = Way { rules, state: Mutex::new(state), to_write: Notify::new(), to_read: Notify::new() };
-        Self { way: Arc::new(way), message: PhantomData }
+        let shared =
+            OutletShared { rules, state: Mutex::new(state), to_write: Notify::new(), to_read: Notify::new() };
+        Self { shared: Arc::new(shared), message: PhantomData }
     }
 
     /// Queues a message for the client, behind all that were queued before.
     ///
     /// # Errors
-    /// Fails where the queue is full, and where the session has ended. The message is then not sent.
+    /// Fails if the queue is full, or the session has ended. The message is then not sent.
     pub fn push(&self, message: &M) -> Result<(), PushError> {
         let bytes = encoded(message);
-        let limits = &self.way.rules.limits;
-        let mut state = self.way.lock();
+        let limits = &self.shared.rules.limits;
+        let mut state = self.shared.lock();
         if state.phase != Phase::Open {
             return Err(PushError::Ended);
         }
         if state.messages() >= limits.messages || state.bytes() + bytes.len() > limits.bytes {
             if limits.when_full == WhenFull::EndSession {
                 state.phase = Phase::Overrun;
-                self.way.to_write.notify_one();
+                self.shared.to_write.notify_one();
             }
-            self.way.rules.refused.inc();
+            self.shared.rules.refused.inc();
             return Err(PushError::Full);
         }
-        self.way.queue(state, &bytes);
+        self.shared.queue(state, &bytes);
         Ok(())
     }
 
-    /// Ends the session once its requests in service are answered and what is queued is sent. No message can be pushed
-    /// any more.
+    /// Ends the session once its requests in service are answered and the queued messages are sent. No more messages can
+    /// be pushed.
     pub fn end(&self) {
-        let mut state = self.way.lock();
+        let mut state = self.shared.lock();
         if state.phase == Phase::Open {
             state.phase = Phase::Ending;
         }
         drop(state);
-        self.way.to_write.notify_one();
+        self.shared.to_write.notify_one();
     }
 
-    /// A request has been read, and an answer will come.
+    /// Registers a request that was read, for which an answer will come.
     pub(crate) fn expect_answer(&self) {
-        self.way.lock().requests += 1;
+        self.shared.lock().requests += 1;
     }
 
-    /// The answer to a request is made, if it has one. It always has a place.
+    /// Queues the answer to a request, if it has one. The queue always accepts it.
     pub(crate) fn answer(&self, message: Option<&M>) {
         let bytes = message.map(encoded);
-        let mut state = self.way.lock();
+        let mut state = self.shared.lock();
         state.requests -= 1;
         match bytes {
-            Some(bytes) if state.phase != Phase::Ended => self.way.queue(state, &bytes),
+            Some(bytes) if state.phase != Phase::Ended => self.shared.queue(state, &bytes),
             _ => {
                 let is_ending = state.phase == Phase::Ending;
                 drop(state);
                 if is_ending {
-                    self.way.to_write.notify_one();
+                    self.shared.to_write.notify_one();
                 }
             }
         }
-        self.way.to_read.notify_one();
+        self.shared.to_read.notify_one();
     }
 
-    /// A part of an answer is made; more is to come.
+    /// Queues a part of an answer; more will follow.
     pub(crate) fn begin_answer(&self, message: &M) {
         let bytes = encoded(message);
-        let state = self.way.lock();
+        let state = self.shared.lock();
         if state.phase != Phase::Ended {
-            self.way.queue(state, &bytes);
+            self.shared.queue(state, &bytes);
         }
     }
 
     /// Whether requests of the session are in service.
     pub(crate) fn is_busy(&self) -> bool {
-        self.way.lock().requests > 0
+        self.shared.lock().requests > 0
     }
 
     /// Whether no further request should be read.
     fn is_full(&self) -> bool {
-        let limits = &self.way.rules.limits;
-        let state = self.way.lock();
+        let limits = &self.shared.rules.limits;
+        let state = self.shared.lock();
         state.requests >= limits.requests
             || state.messages() >= limits.messages
             || state.bytes() >= limits.bytes
     }
 
-    /// Returns once there is a place for another request.
+    /// Returns once another request can be read.
     pub(crate) async fn capacity(&self) {
         while self.is_full() {
-            self.way.to_read.notified().await;
+            self.shared.to_read.notified().await;
         }
     }
 
     /// Waits for messages to write, in their order, or for the end of the session.
     pub(crate) async fn to_write(&self) -> ToWrite {
         loop {
-            let next = self.way.lock().next();
+            let next = self.shared.lock().next();
             match next {
                 Some(next) => return next,
-                None => self.way.to_write.notified().await,
+                None => self.shared.to_write.notified().await,
             }
         }
     }
 
-    /// What was to be written is.
+    /// Records that the messages were written.
     pub(crate) fn written(&self) {
-        self.way.lock().writing = (0, 0);
-        self.way.to_read.notify_one();
+        self.shared.lock().writing = (0, 0);
+        self.shared.to_read.notify_one();
     }
 
-    /// The session is over: what is queued is dropped.
+    /// Closes the session: drops the queued messages.
     pub(crate) fn close(&self) {
-        let mut state = self.way.lock();
+        let mut state = self.shared.lock();
         state.phase = Phase::Ended;
         state.bytes = Vec::new();
         state.messages = 0;
     }
 }
 
-impl Way {
+impl OutletShared {
     fn queue(&self, mut state: MutexGuard<'_, State>, bytes: &[u8]) {
         state.bytes.extend_from_slice(bytes);
         state.messages += 1;
@@ -291,13 +292,13 @@ fn encoded(message: &impl Message) -> Vec<u8> {
 
 impl<M> Clone for Outlet<M> {
     fn clone(&self) -> Self {
-        Self { way: Arc::clone(&self.way), message: PhantomData }
+        Self { shared: Arc::clone(&self.shared), message: PhantomData }
     }
 }
 
 impl<M> PartialEq for Outlet<M> {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.way, &other.way)
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 

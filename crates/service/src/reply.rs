@@ -1,8 +1,7 @@
-//! What goes back to a client: bytes that are there, or bytes that come while they are sent.
+//! The reply to a client: bytes in memory, or bytes that are produced while they are sent.
 //!
-//! The runtime moves the bytes, with back-pressure, deadlines and a watch on the client; a system says where they come
-//! from. A [`Reader`] holds one piece at a time for the runtime, so what a connection costs in memory is what its reader
-//! makes it cost.
+//! The runtime moves the bytes, with back-pressure, deadlines and a watch on the client; a system provides them. A
+//! [`Reader`] holds one piece at a time for the runtime, so the memory of a connection is that of its reader.
 
 use std::fmt::Debug;
 use std::future::{Future, ready};
@@ -15,12 +14,12 @@ use std::sync::Arc;
 /// `tokio::task::spawn_blocking`, of which a server has a few threads.
 pub type BodyFuture<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
-/// Bytes for the client, and what becomes of its connection.
+/// Bytes for the client, and the fate of its connection.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The bytes.
     pub body: Body,
-    /// What becomes of the connection.
+    /// What happens to the connection.
     pub then: Then,
 }
 
@@ -30,18 +29,18 @@ impl Reply {
         Self { body: Body::Bytes(bytes), then }
     }
 
-    /// A reply of bytes that come while they are sent.
+    /// A reply of bytes that are produced while they are sent.
     pub fn stream(source: Arc<dyn Source>, then: Then) -> Self {
         Self { body: Body::Stream(source), then }
     }
 }
 
-/// What becomes of a connection after a reply.
+/// What happens to a connection after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// It stays open for the next request.
     Keep,
-    /// It is closed. Bytes of the client beyond the request are ignored.
+    /// It is closed. Bytes beyond the request are ignored.
     Close,
 }
 
@@ -50,7 +49,7 @@ pub enum Then {
 pub enum Body {
     /// All of them.
     Bytes(Vec<u8>),
-    /// They come while they are sent.
+    /// Bytes that are produced while they are sent.
     Stream(Arc<dyn Source>),
 }
 
@@ -58,44 +57,44 @@ impl Body {
     /// A reader of it.
     pub fn read(self) -> Box<dyn Reader> {
         match self {
-            Self::Bytes(bytes) => Box::new(Whole::new(bytes)),
+            Self::Bytes(bytes) => Box::new(WholeBody::new(bytes)),
             Self::Stream(source) => source.open(),
         }
     }
 }
 
-/// The bytes of an answer on their way to one client.
+/// A reader of the bytes of an answer, for one client.
 pub trait Reader: Debug + Send {
-    /// The next piece; an empty one is the end. The runtime asks for it when the client has taken the piece before. May
-    /// wait for work that goes on.
+    /// The next piece; an empty one is the end. The runtime calls this when the client has read the previous piece. May
+    /// wait for work in progress.
     ///
     /// # Errors
-    /// Fails where the answer cannot go on. The connection is then reset, so that no client takes the part for the
-    /// whole.
+    /// Fails if the answer cannot continue. The server then resets the connection, so that no client takes the part for
+    /// the whole.
     fn piece(&mut self) -> BodyFuture<'_, &[u8]>;
 }
 
 /// An answer that several clients may read, each from its start and at its own pace.
 pub trait Source: Debug + Send + Sync + 'static {
-    /// Begins to read it.
+    /// Starts a reader.
     fn open(self: Arc<Self>) -> Box<dyn Reader>;
 }
 
-/// Bytes that are all there.
+/// Bytes that are in memory.
 #[derive(Clone, Debug)]
-pub struct Whole {
+pub struct WholeBody {
     bytes: Vec<u8>,
     is_read: bool,
 }
 
-impl Whole {
+impl WholeBody {
     /// A reader of these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, is_read: false }
     }
 }
 
-impl Reader for Whole {
+impl Reader for WholeBody {
     fn piece(&mut self) -> BodyFuture<'_, &[u8]> {
         if replace(&mut self.is_read, true) {
             self.bytes = Vec::new();

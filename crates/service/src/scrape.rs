@@ -1,7 +1,7 @@
 //! The metrics endpoint: answers `GET /metrics` over HTTP/1.1.
 //!
-//! A connection that sends no request keeps no scraper waiting: every connection is accepted at once, and where there are too many,
-//! the oldest that has not asked is closed.
+//! A connection without a request blocks no scraper: every connection is accepted at once, and if there are too many, the oldest
+//! one without a request is closed.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,13 +22,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::shared::{Shared, System};
 
-/// Connections open at a time; for a further one another is closed.
+/// The most open connections; for a further one another is closed.
 const MAX_CONNECTIONS: usize = 64;
 /// The time for the head of a request, from the opening of the connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(2);
-/// The time one scraper gets for its request and the answer.
+/// The time for a scraper's request and the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// After a failed accept.
+/// The delay after a failed accept.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Answers scrapers for ever; without a listener, waits for ever.
@@ -54,7 +54,7 @@ pub(crate) async fn run<S: System>(listener: Option<TcpListener>, shared: Arc<Sh
                 .header_read_timeout(HEAD_DEADLINE)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
-            // A scraper that fails or dawdles harms only itself.
+            // A scraper that fails or is slow only affects itself.
             let _ = timeout(PATIENCE, connection).await;
         });
         open.0.push_back(Connection { task: task.abort_handle(), asked });
@@ -67,12 +67,12 @@ struct Connections(VecDeque<Connection>);
 
 struct Connection {
     task: AbortHandle,
-    /// Whether a request has come.
+    /// Whether a request was received.
     asked: Arc<AtomicBool>,
 }
 
 impl Connections {
-    /// Closes the oldest connection that has not asked, or the oldest of all, if there are too many for a further one.
+    /// Closes the oldest connection without a request, or the oldest of all, if there are too many for a further one.
     fn make_room(&mut self) {
         self.0.retain(|connection| !connection.task.is_finished());
         if self.0.len() < MAX_CONNECTIONS {
@@ -89,7 +89,7 @@ fn respond<S: System>(request: &Request<Incoming>, shared: &Shared<S>) -> Respon
     let (status, text) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, shared.metrics_text()),
         (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".into()),
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n".into()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported\n".into()),
     };
     let kind = match status {
         StatusCode::OK => "application/openmetrics-text; version=1.0.0; charset=utf-8",

@@ -23,10 +23,10 @@ use crate::shared::{Shared, System};
 use crate::stamps::{self, StampLog, StampThread};
 use crate::worker;
 
-/// For refusals to reach their clients once the grace is over.
+/// The time for rejections to reach their clients once the grace period is over.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Threads that wait for disks in place of the one for sockets.
+/// The number of threads that wait for disks instead of the thread for sockets.
 const FILE_THREADS: usize = 4;
 
 /// A server that listens. Connections wait in the kernel until it runs.
@@ -41,14 +41,14 @@ pub struct Server<S: System> {
     stamp_thread: StampThread,
 }
 
-/// A way to look at a running server, and to stop it, from any thread.
+/// A handle to observe a running server, and to stop it, from any thread.
 pub struct Handle<S: System>(Arc<Shared<S>>);
 
 impl<S: System> Server<S> {
     /// Opens the sockets and the file of stamps, and raises the process's limit on open files.
     ///
     /// # Errors
-    /// Fails if an address is taken or may not be used, or if the file of stamps cannot be written.
+    /// Fails if an address is in use or not permitted, or if the file of stamps cannot be written.
     pub fn bind(config: Config, system: S) -> Result<Self, ServiceError> {
         accept::raise_descriptor_limit();
         let start = |what| move |source| ServiceError::Start { what, source };
@@ -71,22 +71,22 @@ impl<S: System> Server<S> {
         Ok(Self { runtime, listener, scrapes, local_addr, metrics_addr, shared, stamps, stamp_thread })
     }
 
-    /// Where the server listens, with the port that was picked.
+    /// The address on which the server listens, with the port that was picked.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Where metrics are answered, if anywhere.
+    /// The address of the metrics, if any.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_addr
     }
 
-    /// A handle to the server, good before, while and after it runs.
+    /// A handle to the server, valid before, while and after it runs.
     pub fn handle(&self) -> Handle<S> {
         Handle(Arc::clone(&self.shared))
     }
 
-    /// Serves until a handle asks for shutdown. See [`run_until`](Self::run_until).
+    /// Serves until a handle shuts it down. See [`run_until`](Self::run_until).
     ///
     /// # Errors
     /// Fails if a thread cannot be started or the stamps cannot be written.
@@ -94,8 +94,8 @@ impl<S: System> Server<S> {
         self.run_until(pending())
     }
 
-    /// Serves until SIGINT or SIGTERM, as [`run_until`](Self::run_until). Calls `ready` with the address once connections are
-    /// accepted and signals are heard.
+    /// Serves until SIGINT or SIGTERM, as [`run_until`](Self::run_until). Calls `ready` with the address once the server
+    /// accepts connections and handles signals.
     ///
     /// # Errors
     /// Fails if a thread cannot be started or the stamps cannot be written.
@@ -108,10 +108,9 @@ impl<S: System> Server<S> {
         })
     }
 
-    /// Serves until `until` is ready or a handle asks for shutdown, and then shuts down: stops accepting,
-    /// gives admitted requests the grace of the configuration, refuses the rest, and returns. It blocks the
-    /// calling thread, which does all I/O. A handler that ignores the size of its chunks delays the return by
-    /// as much as its longest chunk.
+    /// Serves until `until` is ready or a handle shuts it down, and then shuts down: stops accepting, gives admitted requests
+    /// the grace period of the configuration, rejects the rest, and returns. It blocks the calling thread, which does all I/O.
+    /// A handler that ignores the size of its chunks delays the return by up to its longest chunk.
     ///
     /// # Errors
     /// Fails if a thread cannot be started or the stamps cannot be written.
@@ -148,8 +147,8 @@ impl<S: Sessions> Server<InSessions<S>> {
         Self::bind(config, InSessions::new(limits, None, system))
     }
 
-    /// As [`bind_sessions`](Self::bind_sessions), with TLS by this configuration. A client has the patience of `config` for the
-    /// handshake.
+    /// As [`bind_sessions`](Self::bind_sessions), with TLS by this configuration. The handshake must complete within the
+    /// patience of `config`.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -164,12 +163,12 @@ impl<S: Sessions> Server<InSessions<S>> {
 }
 
 impl<S: System> Handle<S> {
-    /// Asks the server to shut down; does not wait for it.
+    /// Begins the shutdown of the server, without waiting for it.
     pub fn shut_down(&self) {
         self.0.close();
     }
 
-    /// All metrics, as `GET /metrics` answers them.
+    /// All metrics, in the format of `GET /metrics`.
     pub fn metrics_text(&self) -> String {
         self.0.metrics_text()
     }
@@ -181,7 +180,7 @@ impl<S: System> Clone for Handle<S> {
     }
 }
 
-/// Ready on SIGINT or SIGTERM, which from this call on no longer end the process. To be called within the event loop.
+/// Ready on SIGINT or SIGTERM, which from this call on no longer end the process. Call it within the event loop.
 fn signalled() -> impl Future<Output = ()> {
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     async {
@@ -241,7 +240,7 @@ async fn shut_down<S: System>(
     if timeout(shared.config.grace, permits.acquire_many(all)).await.is_ok() {
         return;
     }
-    tracing::warn!(levels = ?shared.pool.levels(), "the grace is over; the rest is refused");
+    tracing::warn!(levels = ?shared.pool.levels(), "the grace period is over; the remaining requests are rejected");
     worker::refuse(shared, shared.pool.refuse_rest());
     let _ = timeout(FAREWELL, permits.acquire_many(all)).await;
 }

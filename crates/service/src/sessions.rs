@@ -1,9 +1,9 @@
-//! What a system of lasting connections tells the runtime. A client holds a session and asks in it as often as it likes,
-//! and the server may speak unasked.
+//! The interface between a system of lasting connections and the runtime. A client holds a session and sends any number of
+//! requests in it, and the server can send messages without a request.
 //!
-//! Requests of a session are served side by side, up to [`SessionLimits::requests`], each like a request of a plain
-//! connection: admitted, ordered by the discipline, counted and stamped. Answers and pushes leave in the order in which
-//! they were made.
+//! Requests of a session are served concurrently, up to [`SessionLimits::requests`], each like a request of a plain
+//! connection: admitted, ordered by the discipline, counted and stamped. Answers and pushes leave in order of their
+//! creation.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -21,46 +21,45 @@ use crate::turn::{Step, Turn};
 /// A system whose clients hold sessions. One value serves all sessions and all workers; serve it with
 /// [`Server::bind_sessions`](crate::Server::bind_sessions).
 pub trait Sessions: Send + Sync + 'static {
-    /// What the system keeps of one session. It lives on the thread of all sockets.
+    /// The system's state of one session. It lives on the thread of all sockets.
     type Session: Send + 'static;
 
-    /// One request in the hands of a worker, with all that was done for it so far.
+    /// One request in service, with the state of its work.
     type Task: Send + 'static;
 
     /// Answers and pushes.
     type Message: Message;
 
-    /// A client has connected. Through the outlet, any thread may push messages to it from now on.
+    /// Opens a session for a client that has connected. Any thread may push messages to it through the outlet from now on.
     fn open(&self, outlet: Outlet<Self::Message>, peer: SocketAddr) -> Self::Session;
 
-    /// Reads the request at the beginning of `bytes`, which are never empty; `None` if it is not there in full.
-    /// Called again from the start of the request whenever more bytes have come. Must be quick: it runs on the
-    /// thread of all sockets.
+    /// Reads the request at the beginning of `bytes`, which are never empty; `None` if it is incomplete. Called again from
+    /// the start of the request whenever more bytes have arrived. Must be quick: it runs on the thread of all sockets.
     ///
     /// # Errors
     /// Fails on bytes that cannot become a request. The session then ends.
-    fn decode(&self, session: &mut Self::Session, bytes: &[u8]) -> Hearing<Self>;
+    fn decode(&self, session: &mut Self::Session, bytes: &[u8]) -> SessionDecoding<Self>;
 
-    /// Does one [`Turn`]'s units of the task. [`Step::Done`] says which message the work comes to and who gets it; it is
-    /// sent once the request is counted, so that who has it never finds the request in service still. [`Step::Begun`] sends
-    /// a message before the work is over.
+    /// Does one [`Turn`]'s units of the task. [`Step::Done`] has the resulting message and its recipient; it is sent once
+    /// the request is counted, so that a client with the message never finds the request still in service. [`Step::Begun`]
+    /// sends a message before the work is over.
     fn advance(
         &self,
         task: &mut Self::Task,
         turn: &mut Turn<Delivery<Self::Message>>,
     ) -> Step<Delivery<Self::Message>>;
 
-    /// The session is over: its client went away or was silent for too long, it broke the protocol or took its messages too
-    /// slowly, or the server shuts down. Called exactly once for each session, after its requests in service were
+    /// Closes the session: its client disconnected or was silent for too long, it violated the protocol or read its messages
+    /// too slowly, or the server shuts down. Called exactly once for each session, after its requests in service were
     /// withdrawn and its outlet was closed.
     fn close(&self, session: Self::Session);
 
-    /// The most bytes a request can have: 64 KiB unless the system says otherwise. A longer one is malformed.
+    /// The most bytes of a request: 64 KiB by default. A longer one is malformed.
     fn max_request_bytes(&self) -> usize {
         64 * 1024
     }
 
-    /// How many units a worker's first chunk has. The runtime measures how long a chunk takes and adapts.
+    /// The number of units of a worker's first chunk. The runtime measures how long a chunk takes and adapts.
     fn first_chunk(&self) -> u64 {
         1
     }
@@ -71,7 +70,7 @@ pub trait Sessions: Send + Sync + 'static {
     }
 }
 
-/// The message that a request's work comes to, and the session that gets it.
+/// The message that results from a request's work, and the session that gets it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delivery<M> {
     /// There is no message.
@@ -82,15 +81,15 @@ pub enum Delivery<M> {
     Elsewhere {
         /// That session.
         to: Outlet<M>,
-        /// What it is sent.
+        /// The message.
         message: M,
-        /// What the session of the request is sent if that one has ended or its queue is full.
+        /// The message to the session of the request if that one has ended or its queue is full.
         unreached: M,
     },
 }
 
 impl<M: Message> Delivery<M> {
-    /// Sends what goes to another session; returns what the session of the request is to get.
+    /// Sends the message for another session; returns the message for the session of the request.
     pub(crate) fn dispatch(self) -> Option<M> {
         match self {
             Self::Nothing => None,
@@ -100,16 +99,17 @@ impl<M: Message> Delivery<M> {
     }
 }
 
-/// What [`Sessions::decode`] makes of bytes.
-pub type Hearing<S> = Result<Option<Heard<<S as Sessions>::Task, <S as Sessions>::Message>>, Malformed>;
+/// The result of [`Sessions::decode`].
+pub type SessionDecoding<S> =
+    Result<Option<SessionDecoded<<S as Sessions>::Task, <S as Sessions>::Message>>, Malformed>;
 
 /// A request of a session.
-pub struct Heard<T, M> {
+pub struct SessionDecoded<T, M> {
     pub(crate) used_bytes: usize,
     pub(crate) request: Request<T, M>,
 }
 
-/// What a request of a session asks for.
+/// The kind of a request of a session.
 pub(crate) enum Request<T, M> {
     Nothing,
     Known(M),
@@ -117,14 +117,14 @@ pub(crate) enum Request<T, M> {
     Awaited(Awaited<M>),
 }
 
-/// An answer that comes from elsewhere, and what the client is sent should it never come.
+/// An answer that another source provides, and the message to the client if it never comes.
 pub(crate) struct Awaited<M> {
     pub(crate) answer: Pin<Box<dyn Future<Output = M> + Send>>,
     pub(crate) refusal: M,
 }
 
-impl<T, M> Heard<T, M> {
-    /// The first `used_bytes` bytes ask for nothing: a greeting, a sign of life.
+impl<T, M> SessionDecoded<T, M> {
+    /// A message of the first `used_bytes` bytes without an effect: a greeting, a keep-alive.
     pub fn nothing(used_bytes: usize) -> Self {
         Self { used_bytes, request: Request::Nothing }
     }
@@ -134,13 +134,13 @@ impl<T, M> Heard<T, M> {
         Self { used_bytes, request: Request::Known(message) }
     }
 
-    /// A request of the first `used_bytes` bytes, to be served by a worker, and the answer to it should it be turned away.
+    /// A request of the first `used_bytes` bytes, which a worker serves, and the answer if it is rejected.
     pub fn work(used_bytes: usize, job: Job, task: T, refusal: M) -> Self {
         Self { used_bytes, request: Request::Work { job, task, key: None, refusal } }
     }
 
-    /// A request of the first `used_bytes` bytes whose answer comes from elsewhere, for example from a database. No worker
-    /// waits for it. The answer is awaited on the thread of all sockets, also when the session has ended meanwhile, and must
+    /// A request of the first `used_bytes` bytes whose answer another source provides, for example a database. No worker
+    /// waits for it. The answer is awaited on the thread of all sockets, also if the session has ended meanwhile, and must
     /// come in bounded time; `refusal` is sent if it panics.
     pub fn awaited(used_bytes: usize, answer: impl Future<Output = M> + Send + 'static, refusal: M) -> Self {
         Self { used_bytes, request: Request::Awaited(Awaited { answer: Box::pin(answer), refusal }) }
@@ -156,9 +156,9 @@ impl<T, M> Heard<T, M> {
     }
 }
 
-impl<T: fmt::Debug, M: fmt::Debug> fmt::Debug for Heard<T, M> {
+impl<T: fmt::Debug, M: fmt::Debug> fmt::Debug for SessionDecoded<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Heard");
+        let mut shown = f.debug_struct("SessionDecoded");
         shown.field("used_bytes", &self.used_bytes);
         match &self.request {
             Request::Nothing => &mut shown,
@@ -170,11 +170,11 @@ impl<T: fmt::Debug, M: fmt::Debug> fmt::Debug for Heard<T, M> {
     }
 }
 
-/// A system of sessions as a [`Server`](crate::Server) serves it.
+/// A system of sessions for a [`Server`](crate::Server).
 pub struct InSessions<S> {
     pub(crate) system: S,
     pub(crate) rules: Arc<Rules>,
-    /// What secures its connections, if anything.
+    /// The TLS acceptor of its connections, if they are secured.
     pub(crate) tls: Option<TlsAcceptor>,
 }
 

@@ -1,4 +1,4 @@
-//! What all threads of a server share, and what they ask of the system that is served.
+//! The shared state of all threads of a server, and the interface of the system that it serves.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::floor::{Denied, Recipient};
 use crate::metrics::{Ending, Fate, Meters, Times};
 use crate::pool::Pool;
 use crate::stamps::StampLog;
+use crate::station::{Denied, Recipient};
 use crate::turn::{Step, Turn};
 
-/// What a [`Server`](crate::Server) serves: a [`Handler`](crate::Handler), or [`Sessions`](crate::Sessions) within
-/// [`InSessions`](crate::InSessions). Systems implement one of these and never this trait.
+/// The system of a [`Server`](crate::Server): a [`Handler`](crate::Handler), or [`Sessions`](crate::Sessions)
+/// within [`InSessions`](crate::InSessions). Systems implement one of these and never this trait.
 pub trait System: Send + Sync + Sized + 'static {
     #[doc(hidden)]
     type Task: Send + 'static;
@@ -36,7 +36,7 @@ pub trait System: Send + Sync + Sized + 'static {
     #[doc(hidden)]
     fn register(&self, registry: &mut Registry);
 
-    /// What a connection is told for which there is no room.
+    /// The message to a connection that the server rejects for lack of capacity.
     #[doc(hidden)]
     fn turned_away(&self) -> Vec<u8>;
 
@@ -50,19 +50,19 @@ pub trait System: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Ending> + Send;
 }
 
-/// Where the answer to one request goes in the end.
+/// The final recipient of the answer to one request.
 pub trait AnswerTo<A>: Recipient<A> {
     /// The client's port.
     fn port(&self) -> u16;
 
-    /// The work is over. Of an answer that has begun, all is there.
+    /// Completes the answer. If it has begun, all of it is there.
     fn answered(self, answer: A);
 
-    /// The request is turned away.
+    /// Rejects the request.
     fn refused(self);
 }
 
-/// What all threads of a server share.
+/// The shared state of all threads of a server.
 pub struct Shared<S: System> {
     pub(crate) config: Config,
     pub(crate) system: S,
@@ -91,7 +91,7 @@ impl<S: System> Shared<S> {
         self.meters.text(self.pool.levels())
     }
 
-    /// Counts and stamps a request that needed no work, and came at `queued_ns`.
+    /// Counts and stamps a request without work that arrived at `queued_ns`.
     pub(crate) fn answered_after(&self, stamps: &StampLog, peer: SocketAddr, queued_ns: i64) {
         let now = instant(peer.port(), 0);
         self.meters.answered(Times { response_ns: now.finished - queued_ns, service_ns: 0 });
@@ -100,7 +100,7 @@ impl<S: System> Shared<S> {
 
     /// Counts a request whose answer panicked.
     pub(crate) fn crashed(&self, peer: SocketAddr) {
-        tracing::error!(%peer, "an answer panicked; the request is refused");
+        tracing::error!(%peer, "an answer panicked; the request is rejected");
         self.meters.ended(Fate::Crashed);
     }
 
@@ -126,7 +126,7 @@ impl<S: System> Shared<S> {
     }
 }
 
-/// The stamp of a request that was over as soon as it came.
+/// The stamp of a request that ended when it arrived.
 fn instant(port: u16, service: i64) -> Stamp {
     let now = now_ns();
     Stamp { port, queued: now, started: now, finished: now, service, fixed: None }

@@ -1,4 +1,4 @@
-//! What is done with any client's socket, whatever is spoken over it.
+//! Operations on any client's socket, independent of the protocol.
 
 use std::io;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 use crate::metrics::Ending;
 
-/// After this long without a byte the kernel probes whether the client still is.
+/// The idle time after which the kernel probes whether the client is still connected.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 /// The time between two probes.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// This many probes without an answer, and the client is gone.
+/// The number of unanswered probes after which the client counts as gone.
 const PROBES: u32 = 3;
-/// Of what a client sent beyond its last request, so much is read before the connection is closed. Closing with
+/// The most bytes beyond a client's last request that are read before the connection is closed. Closing with
 /// unread bytes makes the kernel send a reset, which may overtake the answer.
 const SURPLUS_BYTES: usize = 64 * 1024;
 
@@ -40,7 +40,7 @@ pub(crate) async fn gone(stream: &TcpStream) {
     }
 }
 
-/// Sends all bytes, as long as the client takes some within each span of patience.
+/// Sends all bytes, as long as the client reads some within each span of patience.
 pub(crate) async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     mut bytes: &[u8],
@@ -56,7 +56,7 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// Closes a connection so that the answer arrives even if the client had sent more than its request.
+/// Closes a connection so that the answer arrives even if the client has sent more than its request.
 pub(crate) async fn finish(mut stream: TcpStream) {
     if stream.shutdown().await.is_err() {
         return;
@@ -71,8 +71,9 @@ pub(crate) async fn finish(mut stream: TcpStream) {
     }
 }
 
-/// Sends a client, without waiting for anything, the answer that it is turned away.
+/// Sends a client a rejection, without waiting.
 pub(crate) fn turn_away(stream: &TcpStream, refusal: &[u8]) {
-    // A socket on which nothing was sent has space for a refusal; if not, the client sees the close alone.
+    // A socket on which nothing was sent has space for a rejection; otherwise, the client only sees the
+    // close.
     let _ = stream.try_write(refusal);
 }

@@ -1,7 +1,7 @@
 //! The server's own stamps of each answered request, written by a separate thread.
 //!
-//! Workers hand stamps over through a bounded channel and never wait for the disk: what does not fit is dropped
-//! and counted.
+//! Workers pass stamps through a bounded channel and never wait for the disk: stamps that do not fit are
+//! dropped and counted.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -14,12 +14,12 @@ use prometheus_client::metrics::counter::Counter;
 
 use crate::error::ServiceError;
 
-/// Stamps on their way to the disk: those of one look at 800,000 answers a second.
+/// The capacity of the channel: the stamps of one polling interval at 800,000 answers a second.
 const CAPACITY: usize = 16_384;
 /// How long a stamp may stay in memory.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The workers' end: takes stamps, or drops them.
+/// The workers' end: accepts stamps, or drops them.
 #[derive(Clone, Debug)]
 pub struct StampLog {
     sender: Option<SyncSender<Stamp>>,
@@ -43,7 +43,7 @@ pub(crate) fn open(path: Option<&Path>, dropped: Counter) -> Result<(StampLog, S
 }
 
 impl StampLog {
-    /// Hands a stamp over, or drops and counts it.
+    /// Passes a stamp on, or drops and counts it.
     pub(crate) fn write(&self, stamp: Stamp) {
         if self.sender.as_ref().is_some_and(|sender| sender.try_send(stamp).is_err()) {
             self.dropped.inc();
@@ -61,7 +61,7 @@ impl StampThread {
     }
 }
 
-/// Looks for stamps from time to time rather than waiting for one: a worker that wakes nobody is not held up.
+/// Polls for stamps rather than waiting for one: so a worker need not wake this thread and is not delayed.
 fn write_all(mut writer: StampWriter, stamps: &Receiver<Stamp>) -> Result<(), RecordError> {
     loop {
         match stamps.try_recv() {

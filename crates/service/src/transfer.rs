@@ -1,7 +1,8 @@
 //! Moves long bodies between a socket and a system: in pieces, each when the other side can take it.
 //!
-//! Who moves too little is let go. The clock runs only while the client is waited for, and is set anew by each
-//! [`LEAST_BYTES`], so that a slow line may take hours over gigabytes, and one byte now and then is not enough.
+//! The server disconnects a client that moves too little. The clock only runs while the server waits for the client, and is
+//! reset after each [`LEAST_BYTES`], so that a slow line may take hours over gigabytes, and one byte now and then is not
+//! enough.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -18,12 +19,13 @@ use crate::reply::Reader;
 use crate::socket::gone;
 use crate::upload::Sink;
 
-/// What a client must move within each span of its patience, or all that is left, if that is less.
+/// The least number of bytes that a client must move within each span of its patience, or all that is left, if that is
+/// less.
 const LEAST_BYTES: usize = 64 * 1024;
-/// What is read and dropped is read in pieces of this.
+/// The size of the pieces in which bytes are discarded.
 const DROPPED_BYTES: usize = 16 * 1024;
 
-/// How long a client may still keep the runtime waiting.
+/// How much longer a client may keep the runtime waiting.
 struct Patience {
     span: Duration,
     left: Duration,
@@ -53,8 +55,8 @@ impl Patience {
     }
 }
 
-/// Fills a sink with a body, of which the beginning may be in `buffered` already. Whenever it is dropped, `owed_bytes` says
-/// what the client has still to send.
+/// Fills a sink with a body, the beginning of which may already be in `buffered`. Whenever this is dropped, `owed_bytes` is
+/// the number of bytes that the client has yet to send.
 pub(crate) async fn fill<A: 'static>(
     stream: &TcpStream,
     buffered: &mut Vec<u8>,
@@ -65,13 +67,13 @@ pub(crate) async fn fill<A: 'static>(
 ) -> Result<(), Ending> {
     let mut patience = Patience::new(patience);
     while *owed_bytes > 0 {
-        let room = sink.room().await.map_err(no_place)?;
-        let most = usize::try_from(*owed_bytes).unwrap_or(usize::MAX).min(room.len());
-        let room = &mut room[..most];
+        let buffer = sink.buffer().await.map_err(no_place)?;
+        let most = usize::try_from(*owed_bytes).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = &mut buffer[..most];
         let read = if buffered.is_empty() {
-            patience.wait(read(stream, room)).await
+            patience.wait(read(stream, buffer)).await
         } else {
-            Ok(take_front(buffered, room))
+            Ok(take_front(buffered, buffer))
         };
         let read = match read {
             Ok(0) => Err(Ending::Incomplete),
@@ -81,20 +83,20 @@ pub(crate) async fn fill<A: 'static>(
         *owed_bytes -= read as u64;
         moved.inc_by(read as u64);
         sink.filled(read).await.map_err(no_place)?;
-        // One client that is fast must not keep the others from the thread of sockets.
+        // A fast client must not keep the others from the thread of sockets.
         yield_now().await;
     }
     Ok(())
 }
 
-/// How the work behind an answer that has begun ends.
+/// How the work of an answer that has begun ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Whole,
     CutShort,
 }
 
-/// Sends what a reader reads, to its end, and waits until the work behind it has ended, too.
+/// Sends all of a reader's bytes, and waits until the work behind it has ended, too.
 pub(crate) async fn deliver(
     stream: &TcpStream,
     mut reader: Box<dyn Reader>,
@@ -144,7 +146,7 @@ pub(crate) async fn deliver(
     }
 }
 
-/// Reads this many bytes and drops them, as long as they come.
+/// Reads this many bytes and discards them, as long as they arrive.
 pub(crate) async fn discard(
     stream: &TcpStream,
     buffered: &mut Vec<u8>,
@@ -170,27 +172,27 @@ pub(crate) async fn discard(
 }
 
 fn no_place(error: io::Error) -> Ending {
-    tracing::warn!(%error, "the body of a request found no place; its connection is closed");
+    tracing::warn!(%error, "there is no space for the body of a request; its connection is closed");
     Ending::NoPlace
 }
 
 fn cut(error: io::Error) -> Ending {
-    tracing::warn!(%error, "an answer that had begun could not go on; its connection is reset");
+    tracing::warn!(%error, "an answer that had begun cannot continue; its connection is reset");
     Ending::CutShort
 }
 
-/// Moves bytes from the front of a buffer; how many.
-fn take_front(buffered: &mut Vec<u8>, room: &mut [u8]) -> usize {
-    let taken = buffered.len().min(room.len());
-    room[..taken].copy_from_slice(&buffered[..taken]);
+/// Moves bytes from the front of a buffer; returns their number.
+fn take_front(buffered: &mut Vec<u8>, buffer: &mut [u8]) -> usize {
+    let taken = buffered.len().min(buffer.len());
+    buffer[..taken].copy_from_slice(&buffered[..taken]);
     buffered.drain(..taken);
     taken
 }
 
-async fn read(stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
+async fn read(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         stream.readable().await?;
-        match stream.try_read(room) {
+        match stream.try_read(buffer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             done => return done,
         }

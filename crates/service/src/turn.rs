@@ -1,8 +1,8 @@
-//! A worker's turn at a task: what the runtime gives the handler, and what the handler may report besides its result.
+//! A worker's turn at a task: what the runtime gives the handler, and what the handler reports besides its result.
 
 use crate::interrupt::Interrupt;
 
-/// A chunk of work in the hands of one worker. `A` is the system's answer.
+/// A chunk of work of one worker. `A` is the system's answer.
 #[derive(Debug)]
 pub struct Turn<A> {
     worker: usize,
@@ -12,7 +12,7 @@ pub struct Turn<A> {
     besides: Vec<(Vec<u8>, A)>,
 }
 
-/// What handlers report of a task's service.
+/// The handler's report of a task's service.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reported {
     pub(crate) service_ns: Option<i64>,
@@ -20,7 +20,7 @@ pub(crate) struct Reported {
 }
 
 impl Reported {
-    /// Takes over what was reported later.
+    /// Merges a later report.
     pub(crate) fn update(&mut self, later: Self) {
         self.service_ns = later.service_ns.or(self.service_ns);
         self.fixed_ns = later.fixed_ns.or(self.fixed_ns);
@@ -33,44 +33,44 @@ impl<A> Turn<A> {
         Self { worker, units, interrupt, reported: Reported::default(), besides: Vec::new() }
     }
 
-    /// The worker's number, from 0.
+    /// The number of the worker, from 0.
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// How many units to do at most: candidates, rows, bytes, whatever the handler can count.
+    /// The most units to do: candidates, rows, bytes, whatever the handler can count.
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// The task's interrupt token. A handler that ignores it costs others the rest of its chunk.
+    /// The task's interrupt token. A handler that ignores it delays others by the rest of its chunk.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
 
-    /// Reports the service that the whole task received, in ns, where the handler knows better than the wall clock: a
-    /// process that shares the processors with others, for example. The last report counts.
+    /// Reports the service that the whole task received, in ns, if the handler knows better than the wall clock: a process
+    /// that shares the processors with others, for example. The last report counts.
     pub fn report_service_ns(&mut self, service_ns: i64) {
         self.reported.service_ns = Some(service_ns);
     }
 
-    /// Reports the part of the task's service, in ns, that every request costs whatever it asks.
+    /// Reports the part of the task's service, in ns, that every request has in common.
     pub fn report_fixed_ns(&mut self, fixed_ns: i64) {
         self.reported.fixed_ns = Some(fixed_ns);
     }
 
-    /// Answers the requests that wait with this [key](crate::Decoded::sharing), which this turn happened to serve too.
+    /// Answers the waiting requests with this [key](crate::Decoded::sharing), which this turn has served as well.
     pub fn answer_besides(&mut self, key: Vec<u8>, answer: A) {
         self.besides.push((key, answer));
     }
 
-    /// What the handler reported of the service, and what it answered besides.
+    /// The handler's report of the service, and its answers to other requests.
     pub(crate) fn into_parts(self) -> (Reported, Vec<(Vec<u8>, A)>) {
         (self.reported, self.besides)
     }
 }
 
-/// What came of a chunk of work.
+/// The result of a chunk of work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<A> {
     /// There is more to do.
@@ -79,15 +79,15 @@ pub enum Step<A> {
         attained: f64,
     },
     /// The answer has begun, and there is more to do: for example a stream that grows with the work. All clients of the
-    /// request are sent it from its start, and so are those who join later. The work ends with [`Done`](Self::Done), whose own
-    /// answer is then sent to no client of a plain connection. An answer that has begun and cannot go on ends with a reset
+    /// request receive it from its start, and so do those that join later. The work ends with [`Done`](Self::Done), whose own
+    /// answer is then sent to no client of a plain connection. An answer that has begun and cannot continue ends with a reset
     /// of its connections.
     Begun {
-        /// What is sent from now on.
+        /// The answer to send from now on.
         answer: A,
         /// As in [`Continue`](Self::Continue).
         attained: f64,
     },
-    /// The answer is there.
+    /// The answer is complete.
     Done(A),
 }

@@ -1,4 +1,4 @@
-//! One worker: takes a request, serves it chunk by chunk, makes way where it must.
+//! One worker: takes a request, serves it chunk by chunk, and yields to more urgent ones.
 
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use kendall_record::clock::now_ns;
 use kendall_record::stamps::Stamp;
 
-use crate::floor::{Next, Pending, Waiter};
 use crate::metrics::{Fate, Times};
 use crate::pool::Stay;
 use crate::shared::{AnswerTo, Shared, System};
 use crate::stamps::StampLog;
+use crate::station::{Next, Pending, Waiter};
 use crate::turn::{Step, Turn};
 
-/// How many units make a chunk of the wanted length, learned from the chunks before.
+/// The number of units of a chunk of the target length, learned from earlier chunks.
 #[derive(Debug)]
 struct Pace {
     units: f64,
@@ -30,7 +30,7 @@ impl Pace {
         self.units as u64
     }
 
-    /// A factor of two at most, so that one chunk that was held up does not spoil the next hundred.
+    /// A factor of two at most, so that one delayed chunk does not spoil the next hundred.
     fn learn(&mut self, took_ns: i64) {
         let factor = (self.target_ns / took_ns.max(1) as f64).clamp(0.5, 2.0);
         self.units = (self.units * factor).clamp(1.0, u64::MAX as f64);
@@ -43,14 +43,14 @@ pub(crate) fn work<S: System>(shared: &Shared<S>, worker: usize, stamps: &StampL
     let mut next = shared.pool.take(worker);
     let mut free_ns = i64::MIN;
     while let Some(stay) = next {
-        // A flight that waited is taken up in the instant in which the worker came free, so that the services of a busy
+        // A flight that waited starts in the instant in which the worker became free, so that the services of a busy
         // worker follow each other without a gap, and add up to the time it was busy.
         let begun_ns = if stay.entry.item.queued_ns <= free_ns { free_ns } else { now_ns() };
         (next, free_ns) = serve(shared, worker, stamps, &mut pace, stay, begun_ns);
     }
 }
 
-/// Serves one flight until it ends or must make way; returns the next one, and when the worker came free.
+/// Serves one flight until it ends or must yield; returns the next one, and when the worker became free.
 fn serve<S: System>(
     shared: &Shared<S>,
     worker: usize,
@@ -64,7 +64,7 @@ fn serve<S: System>(
     stay.entry.item.started_ns.get_or_insert(before_ns);
     loop {
         let mut turn = Turn::new(worker, pace.units(), stay.interrupt.clone());
-        // A panic leaves the task half done, and it is never touched again.
+        // A panic leaves the task in an unknown state, and it is never used again.
         let step =
             catch_unwind(AssertUnwindSafe(|| shared.system.advance(&mut stay.entry.item.task, &mut turn)));
         let now = now_ns();
@@ -74,14 +74,14 @@ fn serve<S: System>(
                 pace.learn(now - before_ns);
                 Ok(attained)
             }
-            // How long it took until the answer began says little of the chunks to come.
+            // The time until the answer began says little about the following chunks.
             Ok(Step::Begun { answer, attained }) => {
                 pool.begin(&stay.entry.item, answer);
                 Ok(attained)
             }
             Ok(Step::Done(answer)) => Err(End::Answered(answer)),
             Err(_) => {
-                tracing::error!("the handler panicked; the request is refused");
+                tracing::error!("the handler panicked; the request is rejected");
                 Err(End::Unserved(Fate::Crashed))
             }
         };
@@ -109,14 +109,14 @@ fn serve<S: System>(
         if let Some(end) = end {
             let Pending { started_ns, service_ns, reported, .. } = &stay.entry.item;
             let service = Service {
-                started_ns: started_ns.expect("it was taken up"),
+                started_ns: started_ns.expect("it was started"),
                 finished_ns: now,
                 service_ns: reported.service_ns.unwrap_or(*service_ns),
                 fixed_ns: reported.fixed_ns,
             };
             let waiters = pool.finish(worker, &stay.entry.item);
             let free_ns = tell(shared, stamps, waiters, end, service);
-            // What it holds is given back now, and not when the next request comes.
+            // Releases what it holds now, and not at the next request.
             drop(stay);
             return (pool.take(worker), free_ns);
         }
@@ -124,7 +124,7 @@ fn serve<S: System>(
     }
 }
 
-/// Counts requests that shutdown leaves unserved, and tells their clients.
+/// Counts the requests that shutdown leaves unserved, and rejects them.
 pub(crate) fn refuse<S: System>(shared: &Shared<S>, waiters: Vec<Waiter<S::Recipient>>) {
     for waiter in waiters {
         shared.meters.ended(Fate::Shutdown);
@@ -148,9 +148,9 @@ struct Service {
     fixed_ns: Option<i64>,
 }
 
-/// Counts the end of each request of a flight and only then tells its client: a client that has an answer finds it
-/// counted, and finds the place free that it took. The first of them had the service; those who joined it cost
-/// none. Returns when that service was over, the handing over of its answer included.
+/// Counts the end of each request of a flight and only then notifies its client: a client that has an answer finds it
+/// counted, and finds capacity in the station. The first of them had the service; those that joined it cost none.
+/// Returns when that service was over, including passing on its answer.
 fn tell<S: System>(
     shared: &Shared<S>,
     stamps: &StampLog,
@@ -166,7 +166,7 @@ fn tell<S: System>(
     };
     let mut over_ns = service.finished_ns;
     let services = iter::once(service).chain(iter::repeat(joined));
-    // The last one takes the answer, the others have clones.
+    // The last one gets the answer, the others get clones.
     let ends = iter::repeat_n(end, waiters.len());
     for (place, ((waiter, end), service)) in waiters.into_iter().zip(ends).zip(services).enumerate() {
         let told_ns = tell_one(shared, stamps, waiter, end, service);
@@ -177,7 +177,7 @@ fn tell<S: System>(
     over_ns
 }
 
-/// Tells one client, and returns when it was told.
+/// Notifies one client, and returns the instant.
 fn tell_one<S: System>(
     shared: &Shared<S>,
     stamps: &StampLog,
@@ -195,15 +195,15 @@ fn tell_one<S: System>(
         End::Answered(answer) => answer,
     };
     let port = recipient.port();
-    // A request that joined late saw no more of the service than the time that it was there.
+    // A request that joined late only saw the service during its stay.
     let response_ns = finished_ns - queued_ns;
     let service_ns = service_ns.min(response_ns);
     shared.meters.answered(Times { response_ns, service_ns });
     tracing::trace!(port, response_ns, service_ns, "answered");
-    // A client that goes away in this very instant has been counted already.
+    // A client that disconnects in this very instant has been counted already.
     recipient.answered(answer);
-    // Handing the answer over keeps the worker busy as much as finding it does: some 3 % of a millisecond's
-    // service, which a station at 95 % of its capacity would otherwise have too little of.
+    // Passing the answer on keeps the worker as busy as finding it does: some 3 % of a millisecond's service, by which
+    // the service of a station at 95 % of its capacity would otherwise be too short.
     let told_ns = now_ns();
     let service = service_ns + told_ns - finished_ns;
     stamps.write(Stamp {

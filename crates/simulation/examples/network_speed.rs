@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Law::Exponential { mean_s: 0.5 },
             Servers::new(2).expect("two"),
         );
-        // Room that is never used up, so that the general loop for stations runs.
+        // A capacity that is never reached, so that the general loop for stations runs.
         let station = Station { discipline, capacity: Some(1_000_000), ..station };
         let begun = Instant::now();
         simulate(&station, StopRule::customers(customers), 1)?;

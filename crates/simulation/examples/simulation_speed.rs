@@ -10,7 +10,8 @@ fn main() {
     let three = Servers::new(3).expect("three is not zero");
     let fifo = Station::new(Arrivals::poisson(10.0), service.clone(), three);
     let closed = Arrivals::Closed { population: 20, think: Law::Exponential { mean_s: 1.0 } };
-    // Of squared coefficient of variation 4: its index falls, so whoever is in service may be overtaken.
+    // Of squared coefficient of variation 4: its index falls, so a waiting customer can overtake the one in
+    // service.
     let varied = Kind::Hyperexponential.law(0.25, Some(4.0)).expect("H2 can vary so");
     let aging = Station::new(Arrivals::poisson(3.2), varied, Servers::MIN);
     let stations = [

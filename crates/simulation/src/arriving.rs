@@ -1,7 +1,7 @@
-//! The customers of a simulation as they arrive: when, of which class, and with how much service to receive.
+//! The customers of a simulation as they arrive: their instants, classes and service times.
 //!
-//! All three are drawn some hundred customers ahead, each kind in its own loop, which is much faster than in turns.
-//! Each has a stream of random numbers of its own, so nobody can tell the difference.
+//! All three are drawn some hundred customers ahead, each kind in its own loop, which is much faster than one customer after
+//! the other. Each kind has its own stream of random numbers, so the results are the same.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use kendall_stats::random::{Purpose, Rng, stream, unit};
 use super::Instant;
 use super::trace::{Fate, Traced};
 
-/// How many customers are drawn at once.
+/// The number of customers that are drawn ahead.
 const AHEAD: usize = 512;
 
 /// A customer at its arrival.
@@ -23,12 +23,12 @@ pub(super) struct Customer {
     pub(super) arrival_s: f64,
     pub(super) service_s: f64,
     pub(super) class: u32,
-    /// Whose request it is, of a session or among users who come and go.
+    /// The user that sends the request, of a session or of a population that changes.
     user: u32,
 }
 
 impl Customer {
-    /// What a trace tells of it if it finds no room.
+    /// The trace entry of a customer that finds the station full.
     pub(super) fn lost(&self, run: u64) -> Traced {
         Traced {
             run,
@@ -60,7 +60,7 @@ pub(super) struct Arriving<'a> {
     source: Source<'a>,
     /// Cumulated shares and the service law of each class; one entry without classes.
     classes: Vec<(f64, &'a Law)>,
-    /// Whether all classes share one law.
+    /// Whether all classes have the same law.
     alike: bool,
     /// How many may still come, and how many have.
     left: u64,
@@ -74,7 +74,7 @@ pub(super) struct Arriving<'a> {
 }
 
 enum Source<'a> {
-    /// The instants drawn ahead stand beside service time and class; fewer at the end of a trace.
+    /// The instants drawn ahead, in step with service time and class; fewer at the end of a trace.
     Open {
         instants: Instants<'a>,
         arrival_s: Vec<f64>,
@@ -84,7 +84,7 @@ enum Source<'a> {
         rng: Rng,
         due: BinaryHeap<Reverse<Instant>>,
     },
-    /// Each user is due at its own instant, if it comes again at all.
+    /// The users, each due at its own instant if it comes again.
     Attended {
         users: &'a Attendance,
         rng: Rng,
@@ -151,7 +151,7 @@ impl<'a> Arriving<'a> {
         arriving
     }
 
-    /// Draws the next ones, when all that were drawn have come.
+    /// Draws the next ones, once all that were drawn have come.
     fn draw(&mut self) {
         self.at = 0;
         if let Source::Open { instants, arrival_s } = &mut self.source {
@@ -160,7 +160,7 @@ impl<'a> Arriving<'a> {
             arrival_s.truncate(count);
         }
         if self.classes.len() > 1 {
-            // Counted without a branch on what was drawn; its own generator stays in registers.
+            // Counted without a branch on the drawn class; a local copy of the generator stays in registers.
             let mut rng = self.class_rng.clone();
             let bounds = &self.classes[..self.classes.len() - 1];
             for class in &mut self.class {
@@ -178,7 +178,7 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// When the next customer arrives; `None` if none will, unless one returns before.
+    /// When the next customer arrives; `None` if none will, unless a user returns earlier.
     #[inline]
     pub(super) fn next_s(&self) -> Option<f64> {
         match &self.source {
@@ -212,10 +212,10 @@ impl<'a> Arriving<'a> {
         Some(customer)
     }
 
-    /// The next customers of an open stream, as many as are at hand, and `most` at most; none at its end.
+    /// The next customers of an open stream, up to `most` and as many as are drawn; empty at its end.
     pub(super) fn ahead(&self, most: u64) -> Ahead<'_> {
         let Source::Open { arrival_s, .. } = &self.source else {
-            unreachable!("only an open stream knows who comes next")
+            unreachable!("only an open stream knows its next customers")
         };
         let here = arrival_s.len() - self.at;
         let these = self.at..self.at + (here as u64).min(most).min(self.left) as usize;
@@ -227,7 +227,7 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// This many customers have come.
+    /// Advances by this many customers.
     #[inline]
     pub(super) fn passed(&mut self, customers: usize) {
         self.left -= customers as u64;
@@ -238,8 +238,8 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// A customer has left, served or turned away: a user of a closed population thinks again, one who is to leave or has made
-    /// the last request of its session is gone.
+    /// Ends a customer's stay, served or rejected: a user of a closed population thinks again; one that is to leave, or that
+    /// has made the last request of its session, is gone.
     #[inline]
     pub(super) fn left(&mut self, customer: &Customer, now_s: f64) {
         match &mut self.source {

@@ -1,16 +1,16 @@
-//! Which of some servers is due first: a tournament, in which each has the instant of its next event.
+//! A tournament tree over the servers that gives the earliest of their next events.
 
 use std::hint::select_unpredictable;
 
 /// The instants of the next events, one for each server.
 pub(super) struct Due {
     /// The tree: 1 is the root, the children of i are 2i and 2i + 1, and the second half are the servers. Each holds
-    /// when something happens first below it, and at which server; of equals the one of the lower number.
+    /// the instant of the first event below it, and its server; among equals the lower number wins.
     nodes: Vec<(f64, u32)>,
 }
 
 impl Due {
-    /// Of this many servers, with nothing planned.
+    /// A tree of this many servers, without events.
     pub(super) fn new(servers: usize) -> Self {
         let leaves = servers.next_power_of_two();
         let mut nodes = vec![(f64::INFINITY, 0); 2 * leaves];
@@ -18,14 +18,14 @@ impl Due {
         Self { nodes }
     }
 
-    /// The first event, and at which server; infinite if nothing is planned.
+    /// The first event and its server; infinite if no event is planned.
     #[inline]
     pub(super) fn first(&self) -> (f64, usize) {
         let (at_s, server) = self.nodes[1];
         (at_s, server as usize)
     }
 
-    /// Plans the next event of a server, in place of any other.
+    /// Plans the next event of a server and replaces its previous one.
     #[inline]
     pub(super) fn plan(&mut self, server: usize, at_s: f64) {
         let nodes = self.nodes.as_mut_slice();
@@ -34,7 +34,7 @@ impl Due {
         nodes[node] = winner;
         while node > 1 {
             let sibling = nodes[node ^ 1];
-            // Nobody can predict who wins, so no branch is taken on it.
+            // The winner is unpredictable, so this avoids a branch.
             let ahead = (sibling.0 < winner.0) | ((node & 1 == 1) & (sibling.0 == winner.0));
             winner.0 = select_unpredictable(ahead, sibling.0, winner.0);
             winner.1 = select_unpredictable(ahead, sibling.1, winner.1);

@@ -1,4 +1,4 @@
-//! The event loop behind every discipline but processor sharing: any arrivals, room, classes, preemption with resume.
+//! The event loop behind every discipline but processor sharing: any arrivals, capacity, classes, preemption with resume.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ struct Present {
     started_s: f64,
 }
 
-/// Where a customer lies while it is in the station. Queue and servers pass on this small number.
-type Place = u32;
+/// The slot of a customer while it is in the station. Queue and servers pass on this small number.
+type Slot = u32;
 
-/// A customer in service, and when the service that it has received was last brought up to date.
+/// A customer in service, and the instant up to which its received service is credited.
 struct Running {
-    entry: Entry<Place>,
+    entry: Entry<Slot>,
     since_s: f64,
 }
 
 impl Running {
-    /// Credits the service received since that was last looked at.
+    /// Credits the service received since the last update.
     #[inline]
     fn bring_up_to_date(&mut self, now_s: f64) {
         self.entry.job.attained += now_s - self.since_s;
@@ -39,11 +39,11 @@ impl Running {
     }
 }
 
-/// What happens next at a server where service can make somebody less urgent.
+/// The next event at a server where service can make a customer less urgent.
 #[derive(Clone, Copy)]
 struct Plan {
     until: Until,
-    /// The first one waiting when this was planned.
+    /// The first one waiting when this event was planned.
     head: Option<Ticket>,
 }
 
@@ -56,26 +56,26 @@ enum Until {
     },
 }
 
-/// A run through the general event loop.
-pub(super) struct Floor<'a> {
+/// The general event loop of a station.
+pub(super) struct EventLoop<'a> {
     arriving: Arriving<'a>,
     present: Vec<Present>,
-    vacant: Vec<Place>,
-    queue: Queue<Place>,
+    vacant: Vec<Slot>,
+    queue: Queue<Slot>,
     servers: Vec<Option<Running>>,
     idle: Vec<usize>,
-    /// When something happens at which server.
+    /// The next event of each server.
     due: Due,
-    /// What the discipline may know of a customer of each class at its arrival.
+    /// What the discipline knows of a customer of each class at its arrival.
     jobs: &'a [Job],
-    /// One for each server if service can make a customer of some class less urgent, which only Gittins minds. Else
-    /// none, and whoever is in service is done next.
+    /// The next events, one for each server, if service can make a customer of some class less urgent, which only matters
+    /// to Gittins. Otherwise empty, and the next event of a server is the end of its service.
     plans: Vec<Plan>,
     room: u64,
     now_s: f64,
 }
 
-impl Engine for Floor<'_> {
+impl Engine for EventLoop<'_> {
     fn run(&mut self, run: u64, observer: &mut Observer, mut sink: Sink<'_>) -> ControlFlow<()> {
         loop {
             let arrival_s = self.arriving.next_s().unwrap_or(f64::INFINITY);
@@ -122,8 +122,8 @@ impl Engine for Floor<'_> {
     }
 }
 
-/// A job of each class before any service. Only shortest-remaining is told true sizes, at arrival. The indices of a
-/// measured law take some time to tabulate, so this is done once for all runs and all classes of that law.
+/// A job of each class before any service. Only shortest-remaining gets true sizes, at arrival. The indices of a measured
+/// law take some time to tabulate, so this is done once for all runs and all classes of that law.
 pub(super) fn jobs(station: &Station) -> Vec<Job> {
     let tabulated = |law: &Law| match (station.discipline.knows(), law) {
         (Knows::WeightAndMean | Knows::WeightAndLaw, Law::Exponential { mean_s }) => {
@@ -141,7 +141,7 @@ pub(super) fn jobs(station: &Station) -> Vec<Job> {
     station.classes.iter().map(job).collect()
 }
 
-/// An empty queue, made for the few classes or the many of a station.
+/// An empty queue of the kind that suits the number of classes of a station.
 pub(super) fn queue<T>(station: &Station) -> Queue<T> {
     const FEW: usize = 16;
     if station.classes.len() <= FEW {
@@ -151,8 +151,8 @@ pub(super) fn queue<T>(station: &Station) -> Queue<T> {
     }
 }
 
-/// Whether the Gittins index of a job falls while it is served, by more than its table is coarse. Looked at between
-/// a hundredth of the mean service and a hundred times it.
+/// Whether the Gittins index of a job falls while it is served, by more than the resolution of its table. Checks ages
+/// between a hundredth of the mean service and a hundred times it.
 pub(super) fn loses_urgency(job: &Job) -> bool {
     let Size::Law(table) = &job.size else { return false };
     let mean_s = table.residual_mean(0.0);
@@ -164,8 +164,8 @@ pub(super) fn loses_urgency(job: &Job) -> bool {
     })
 }
 
-impl<'a> Floor<'a> {
-    /// An empty station; `jobs` are [those](jobs) of the same.
+impl<'a> EventLoop<'a> {
+    /// The loop of an empty station; `jobs` are [those](jobs) of the same station.
     pub(super) fn new(station: &Station, jobs: &'a [Job], arriving: Arriving<'a>) -> Self {
         let servers = station.servers.get() as usize;
         let ages = station.discipline.knows() == Knows::WeightAndLaw && jobs.iter().any(loses_urgency);
@@ -184,23 +184,23 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// How many are in the station.
+    /// The number of customers in the station.
     #[inline]
     fn count(&self) -> u64 {
         (self.present.len() - self.vacant.len()) as u64
     }
 
-    /// Gives a customer its place.
+    /// Assigns a slot to a customer.
     #[inline]
-    fn settle(&mut self, present: Present) -> Place {
+    fn settle(&mut self, present: Present) -> Slot {
         match self.vacant.pop() {
-            Some(place) => {
-                self.present[place as usize] = present;
-                place
+            Some(slot) => {
+                self.present[slot as usize] = present;
+                slot
             }
             None => {
                 self.present.push(present);
-                Place::try_from(self.present.len() - 1).expect("memory holds fewer than 2³² customers")
+                Slot::try_from(self.present.len() - 1).expect("memory holds fewer than 2³² customers")
             }
         }
     }
@@ -218,23 +218,23 @@ impl<'a> Floor<'a> {
         if self.queue.discipline().knows() == Knows::Size {
             job.size = Size::Exactly(customer.service_s);
         }
-        let place = self.settle(Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN });
+        let slot = self.settle(Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN });
         if let Some(server) = self.idle.pop() {
-            // Nobody waits while a server is idle.
-            let entry = self.queue.admit(job, place);
+            // No customer waits while a server is idle.
+            let entry = self.queue.admit(job, slot);
             self.start(server, entry);
         } else if let Some(server) = self.makes_way_for(&job) {
             let running = self.servers[server].take().expect("only a busy server makes way");
-            let entry = self.queue.admit(job, place);
+            let entry = self.queue.admit(job, slot);
             self.start(server, entry);
             self.queue.resume(running.entry);
         } else {
-            self.queue.push(job, place);
+            self.queue.push(job, slot);
         }
         self.look_ahead();
     }
 
-    /// The event that was planned at a server happens; a customer that is done departs.
+    /// Handles the planned event of a server; a customer whose service is complete departs.
     #[inline]
     fn happen(&mut self, server: usize) -> Option<Present> {
         let departed = match self.plans.get(server).map(|plan| plan.until) {
@@ -242,7 +242,7 @@ impl<'a> Floor<'a> {
             Some(Until::Overtaken { attained_s }) => {
                 let running = self.servers[server].as_mut().expect("a planned server is busy");
                 running.bring_up_to_date(self.now_s);
-                // Exactly, not by way of a rounded difference of instants: else it could fall short forever.
+                // Set exactly, not from a rounded difference of instants, which could fall short for ever.
                 running.entry.job.attained = attained_s;
                 if self.queue.outranks(&running.entry.job) {
                     self.interrupt(server)
@@ -258,7 +258,7 @@ impl<'a> Floor<'a> {
 
     #[inline]
     fn release(&mut self, server: usize) -> Present {
-        let place = self.servers[server].as_ref().expect("whoever is done was in service").entry.item;
+        let slot = self.servers[server].as_ref().expect("the departing customer was in service").entry.item;
         match self.queue.pop() {
             Some(entry) => self.start(server, entry),
             None => {
@@ -267,17 +267,18 @@ impl<'a> Floor<'a> {
                 self.idle.push(server);
             }
         }
-        self.vacant.push(place);
-        self.present[place as usize]
+        self.vacant.push(slot);
+        self.present[slot as usize]
     }
 
-    /// The server of the least urgent customer in service, if that one must make way for a newcomer. All servers are busy.
+    /// The server of the least urgent customer in service, if that customer must yield to a newcomer. All servers are
+    /// busy.
     fn makes_way_for(&mut self, newcomer: &Job) -> Option<usize> {
         if !self.queue.discipline().preempts() {
             return None;
         }
         let newcomer = self.queue.rank(newcomer);
-        // Whoever waits has not made anybody go, so nobody goes for those who are not more urgent than that.
+        // No waiting customer has interrupted one in service, so only a newcomer more urgent than the first of them can.
         if self.queue.first_rank().is_some_and(|first| first <= newcomer) {
             return None;
         }
@@ -295,14 +296,14 @@ impl<'a> Floor<'a> {
 
     fn interrupt(&mut self, server: usize) {
         let running = self.servers[server].take().expect("only a busy server is interrupted");
-        // First out, then back in: the one that is interrupted would outrank nobody that made it go.
-        let entry = self.queue.pop().expect("somebody waits");
+        // First out, then back in: the interrupted customer would not outrank the one that interrupted it.
+        let entry = self.queue.pop().expect("a customer waits");
         self.start(server, entry);
         self.queue.resume(running.entry);
     }
 
     #[inline]
-    fn start(&mut self, server: usize, entry: Entry<Place>) {
+    fn start(&mut self, server: usize, entry: Entry<Slot>) {
         let present = &mut self.present[entry.item as usize];
         if present.started_s.is_nan() {
             present.started_s = self.now_s;
@@ -328,7 +329,7 @@ impl<'a> Floor<'a> {
         self.due.plan(server, self.now_s + after_s);
     }
 
-    /// Another first one waiting may change when a customer in service is overtaken.
+    /// A new first one waiting can change when a customer in service is overtaken.
     #[inline]
     fn look_ahead(&mut self) {
         if !self.plans.is_empty() {

@@ -1,5 +1,5 @@
-//! FIFO with unlimited room: each customer takes the server that is free first, so there are no events, only the instants
-//! at which the servers become free (Kiefer and Wolfowitz 1955).
+//! FIFO with unlimited capacity: each customer takes the server that is free first, so there are no events, only the
+//! instants at which the servers become free (Kiefer and Wolfowitz 1955).
 
 use std::ops::ControlFlow;
 
@@ -82,12 +82,12 @@ fn tell(run: u64, ahead: &Ahead<'_>, waiting_s: &[f64], response_s: &[f64], sink
 
 /// The instants at which servers become free.
 trait Servers {
-    /// Gives each customer the server that is free first, and says how long it waited for it.
+    /// Assigns each customer to the server that is free first, and writes its waiting time.
     fn serve(&mut self, arrival_s: &[f64], service_s: &[f64], waiting_s: &mut [f64]);
 }
 
-/// In ascending order; places beyond the number of servers are never free. All stays in registers, and no step
-/// branches on what was drawn.
+/// In ascending order; entries beyond the number of servers are never free. The array stays in registers, and no step
+/// branches on drawn values.
 struct Few<const M: usize>([f64; M]);
 
 impl<const M: usize> Few<M> {
@@ -115,8 +115,7 @@ impl<const M: usize> Servers for Few<M> {
     }
 }
 
-/// A binary heap, the earliest on top. Its top is replaced in place, which the standard heap offers only through two
-/// moves.
+/// A binary heap, the earliest on top. Its top is replaced in place, for which the standard heap needs two moves.
 struct Many(Vec<f64>);
 
 impl Servers for Many {
@@ -156,7 +155,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whichever way the instants are kept, customers wait alike; and as whoever looks at each server finds.
+        /// Every representation of the instants gives the same waiting times, equal to those of a linear search over the
+        /// servers.
         #[test]
         fn every_way_to_keep_the_instants_is_the_same(
             customers in prop::collection::vec((0.0f64..1.0, 0.0f64..9.0), 1..200),

@@ -1,12 +1,12 @@
 //! The discrete-event simulator: any station, in virtual time, deterministic in its seed.
 //!
-//! One event loop serves every discipline through the same `Queue` that live servers use. Two cases have a shorter
-//! way: FIFO with unlimited room needs no events at all, and processor sharing runs in virtual time of its own.
-//! Memory does not grow with the length of the run. Service times are drawn in order of arrival, each from its
-//! purpose's stream, so that two disciplines under one seed see the same customers.
+//! One event loop serves every discipline through the same `Queue` that live servers use. Two cases have a faster method: FIFO with
+//! unlimited capacity needs no events at all, and processor sharing has a separate loop in virtual time. Memory does not grow with
+//! the length of the run. Service times are drawn in order of arrival, each from its purpose's stream, so that two disciplines
+//! under one seed get the same customers.
 //!
-//! Work is divided into independent runs by what is asked, never by the number of threads, and their results are put
-//! together in order: so a seed gives the same answer on one processor as on many.
+//! The stop rule alone, never the number of threads, determines how work is divided into independent runs, and their results are
+//! combined in order: so a seed gives the same answer on one processor as on many.
 
 mod arriving;
 mod due;
@@ -40,30 +40,30 @@ pub use trace::{Fate, Traced};
 /// When a simulation stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StopRule {
-    /// What the station is like in its steady state: one long run, or several if each is long against the time in which
-    /// the station settles, always with the warm-up cut.
+    /// The steady state of the station: one long run, or several if each is long compared with the time in which the station
+    /// settles, always with the warm-up cut.
     Steady {
-        /// It ends at the latest after this many customers, warm-up included; at least 1000 are run.
+        /// The most customers, warm-up included; at least 1000 are run.
         max_customers: u64,
-        /// And before that as soon as the 95 % interval of the mean response time is within this share of the mean.
-        /// Looked at each time the run has doubled, so that looking often does not make the interval lie.
+        /// The run ends earlier once the 95 % interval of the mean response time is within this share of the mean. Checked each
+        /// time the run has doubled, so that repeated checks do not bias the interval.
         relative_half_width: Option<f64>,
     },
-    /// The steady state likewise, until a quantile of the response time is known so well.
+    /// The steady state likewise, until a quantile of the response time is known to the given precision.
     Quantile {
-        /// Which one, strictly between 0 and 1.
+        /// The share p of the quantile, strictly between 0 and 1.
         p: f64,
-        /// It ends as soon as the 95 % interval of the quantile is within this share of it,
+        /// The run ends once the 95 % interval of the quantile is within this share of it,
         relative_half_width: f64,
         /// and at the latest after this many customers.
         max_customers: u64,
     },
-    /// Independent runs that begin and end with an empty station: what to expect of a trial of this many requests, whether
-    /// the station has a steady state or not.
+    /// Independent runs that begin and end with an empty station: the expected result of a trial of this many requests, whether or
+    /// not the station has a steady state.
     Runs {
         /// Customers of each run.
         customers: u64,
-        /// How many runs; at least 10 are made.
+        /// The number of runs; at least 10 are made.
         runs: u64,
     },
 }
@@ -85,7 +85,7 @@ impl StopRule {
     }
 }
 
-/// Why a simulation has no answer.
+/// The reason why a simulation has no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum SimulationError {
@@ -104,7 +104,7 @@ pub enum SimulationError {
     ImpossibleNetwork(#[from] NetworkError),
     #[error(
         "deadlock: at {at_s:.3} s, after {customers} arrivals, every server of {stations} is blocked by a customer that \
-         waits for room at another of them; give them more room, or let a full station turn away (when_full = \"lose\")"
+         waits for capacity at another; raise their capacity, or let a full station reject (when_full = \"lose\")"
     )]
     Deadlock { stations: String, at_s: f64, customers: u64 },
     #[error(
@@ -114,28 +114,29 @@ pub enum SimulationError {
     Stalled { events: u64, at_s: f64 },
     #[error(
         "by {at_s:.3} s there are {inside} customers at once, which is more than the simulation keeps; lower the arrival rate, the size of \
-         batches, the room, or the number of customers of a run"
+         batches, the capacity, or the number of customers of a run"
     )]
     Crowded { inside: u64, at_s: f64 },
-    #[error("the arrivals end after {ends_s} s, so that there is no steady state; ask for runs")]
+    #[error("the arrivals end after {ends_s} s, so there is no steady state; use independent runs")]
     NoSteadyState { ends_s: f64 },
 }
 
-/// Runs a station in virtual time until the rule says stop, on all processors.
+/// Runs a station in virtual time until the stop rule ends it, on all processors.
 ///
-/// The warm-up is cut by MSER-5, except from a trace, which is a run as a whole. Intervals of means are by batch
-/// means corrected for skewness, of quantiles by sectioning; of runs both are over the runs. An interrupted service is resumed where it stopped.
+/// Cuts the warm-up by MSER-5, except for a trace, which is one run as a whole. Intervals of means are by batch means corrected for
+/// skewness, of quantiles by sectioning; for independent runs both are over the runs. An interrupted service resumes where it
+/// stopped.
 ///
-/// The simulation knows the true service time of every customer, which shortest-remaining is told at each arrival; a live
-/// server under that discipline may know no more than a range. Gittins and cµ know the law of the class alone.
+/// The simulation knows the true service time of every customer, and shortest-remaining gets it at each arrival; a live server
+/// under that discipline may only know a range. Gittins and cµ know the law of the class alone.
 ///
 /// # Errors
-/// Fails on an impossible station, on one that never settles, and on a trace that is too short.
+/// Fails on an invalid station, on one that never settles, and on a trace that is too short.
 pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, SimulationError> {
     simulate_on(processors(), station, stop, seed)
 }
 
-/// The same on this many threads, which gives the same answer.
+/// Runs a station like [`simulate`], on this many threads, with the same answer.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -145,14 +146,14 @@ pub fn simulate_on(
     stop: StopRule,
     seed: u64,
 ) -> Result<Answer, SimulationError> {
-    run(station, stop, seed, Way::Threads(threads))
+    run(station, stop, seed, Execution::Threads(threads))
 }
 
-/// The same, on this thread, and tells of every customer as it leaves, warm-up included. The answer is that of
-/// [`simulate`].
+/// Runs a station like [`simulate`], on this thread, and reports every customer as it leaves, warm-up included. The answer is that
+/// of [`simulate`].
 ///
-/// Customers of one run come in the order in which the simulation is done with them: by departure, or by arrival where
-/// it needs no events. Where there are several runs, parts of them take turns.
+/// Customers of one run come in the order in which the simulation completes them: by departure, or by arrival where it needs no
+/// events. Where there are several runs, parts of them alternate.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -162,23 +163,23 @@ pub fn simulate_traced(
     seed: u64,
     sink: &mut dyn FnMut(&Traced),
 ) -> Result<Answer, SimulationError> {
-    run(station, stop, seed, Way::Traced(sink))
+    run(station, stop, seed, Execution::Traced(sink))
 }
 
 /// A run that can be paused.
 trait Engine: Send {
-    /// Runs until the observer has seen enough, and from there when called again. Continues if nobody comes any more.
+    /// Runs until the observer has enough, and resumes from there when called again. Continues if there are no more arrivals.
     fn run(&mut self, run: u64, observer: &mut Observer, sink: Sink<'_>) -> ControlFlow<()>;
 }
 
-/// On threads, or on this one with a trace.
-enum Way<'a> {
+/// How the runs are executed: on several threads, or on this one with a trace.
+enum Execution<'a> {
     Threads(NonZeroUsize),
     Traced(&'a mut dyn FnMut(&Traced)),
 }
 
-impl Way<'_> {
-    /// Does a piece of work on each item.
+impl Execution<'_> {
+    /// Applies the work to each item.
     fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T, Sink<'_>) + Sync) {
         match self {
             Self::Threads(threads) => on_each(*threads, items, |item| work(item, None)),
@@ -187,10 +188,15 @@ impl Way<'_> {
     }
 }
 
-fn run(station: &Station, stop: StopRule, seed: u64, way: Way<'_>) -> Result<Answer, SimulationError> {
+fn run(
+    station: &Station,
+    stop: StopRule,
+    seed: u64,
+    execution: Execution<'_>,
+) -> Result<Answer, SimulationError> {
     station.validate()?;
     if !station.conditions.are_none() || matches!(station.arrivals, Arrivals::Varying(_)) {
-        return network::run(&Network::from(station), stop, seed, way).map(|answer| answer.overall);
+        return network::run(&Network::from(station), stop, seed, execution).map(|answer| answer.overall);
     }
     let jobs = events::jobs(station);
     if let (Arrivals::Attended(users), StopRule::Steady { .. } | StopRule::Quantile { .. }) =
@@ -201,24 +207,24 @@ fn run(station: &Station, stop: StopRule, seed: u64, way: Way<'_>) -> Result<Ans
     match stop {
         StopRule::Steady { max_customers, relative_half_width } => {
             let mean = |relative_half_width| Precision { of: Figure::Mean, relative_half_width };
-            steady(station, &jobs, max_customers, relative_half_width.map(mean), seed, way)
+            steady(station, &jobs, max_customers, relative_half_width.map(mean), seed, execution)
         }
         StopRule::Quantile { p, relative_half_width, max_customers } => {
             let precision = Precision { of: Figure::Quantile(p), relative_half_width };
-            steady(station, &jobs, max_customers, Some(precision), seed, way)
+            steady(station, &jobs, max_customers, Some(precision), seed, execution)
         }
-        StopRule::Runs { customers, runs } => from_empty(station, &jobs, customers, runs, seed, way),
+        StopRule::Runs { customers, runs } => from_empty(station, &jobs, customers, runs, seed, execution),
     }
 }
 
-/// Independent runs of this many customers, some to a section.
+/// Independent runs of this many customers, several to a section.
 fn from_empty(
     station: &Station,
     jobs: &[Job],
     customers: u64,
     runs: u64,
     seed: u64,
-    mut way: Way<'_>,
+    mut execution: Execution<'_>,
 ) -> Result<Answer, SimulationError> {
     if let (Some(rho), Some(rate_per_s)) = (saturated(station), station.arrivals.rate_per_s()) {
         let inside = (customers as f64 * (1.0 - 1.0 / rho)) as u64;
@@ -230,12 +236,12 @@ fn from_empty(
     let in_section = runs.div_ceil(observer::MOST_SECTIONS as u64);
     let sections = (0..runs).step_by(in_section as usize).map(|first| first..(first + in_section).min(runs));
     let mut sections: Vec<_> = sections.map(|runs| (runs, Observer::of_runs(station, in_section))).collect();
-    way.each(&mut sections, |(runs, observer), mut sink| {
+    execution.each(&mut sections, |(runs, observer), mut sink| {
         for run in runs {
             let arriving = Arriving::limited(station, derive(seed, Purpose::Trial, run), customers);
             let mut engine: Box<dyn Engine> = match station.discipline.shares() {
                 true => Box::new(sharing::Sharing::new(station, arriving)),
-                false => Box::new(events::Floor::new(station, jobs, arriving)),
+                false => Box::new(events::EventLoop::new(station, jobs, arriving)),
             };
             let sink: Sink<'_> = match &mut sink {
                 Some(sink) => Some(&mut **sink),
@@ -255,10 +261,10 @@ fn steady(
     max_customers: u64,
     precision: Option<Precision>,
     seed: u64,
-    mut way: Way<'_>,
+    mut execution: Execution<'_>,
 ) -> Result<Answer, SimulationError> {
     let saturated = saturated(station);
-    // What grows without bound is followed only until that shows.
+    // A station that grows without bound is only followed until the growth is evident.
     let (max_customers, precision) = match saturated {
         Some(_) => (max_customers.min(100_000), None),
         None => (max_customers, precision),
@@ -278,14 +284,14 @@ fn steady(
         } else if station.discipline.shares() {
             Box::new(sharing::Sharing::new(station, arriving))
         } else {
-            Box::new(events::Floor::new(station, jobs, arriving))
+            Box::new(events::EventLoop::new(station, jobs, arriving))
         };
         let observer = Observer::of_one_among(station, runs as usize, max_customers / runs, often);
         Run { number: run, engine, observer, ended: false }
     };
     let mut all: Vec<Run<'_>> = (0..runs).map(begun).collect();
     loop {
-        way.each(&mut all, |run, sink| {
+        execution.each(&mut all, |run, sink| {
             run.ended = run.engine.run(run.number, &mut run.observer, sink).is_continue();
         });
         let observers: Vec<&Observer> = all.iter().map(|run| &run.observer).collect();
@@ -298,7 +304,7 @@ fn steady(
     if let Some(rho) = saturated {
         let (mut reached, mut growth_per_s) = all[0].observer.growth();
         let customers = all[0].observer.customers();
-        // So slow a station has all the customers that came, and then fewer.
+        // So slow a station receives all the customers first, and loses them later.
         if rho * customers as f64 >= MOST_ARRIVING as f64
             && let Some(rate_per_s) = station.arrivals.rate_per_s()
         {
@@ -314,12 +320,12 @@ struct Run<'a> {
     number: u64,
     engine: Box<dyn Engine + 'a>,
     observer: Observer,
-    /// Whether nobody comes any more.
+    /// Whether there are no more arrivals.
     ended: bool,
 }
 
-/// Into how many runs the work is divided: as many as leave each long enough that its warm-up is next to nothing of it, up to
-/// 8. Near saturation that is one.
+/// The number of runs into which the work is divided: the most at which each is long enough that its warm-up is negligible, up to 8.
+/// Near saturation that is one.
 fn runs(station: &Station, max_customers: u64) -> u64 {
     if matches!(station.arrivals, Arrivals::Trace { .. }) {
         return 1;
@@ -329,11 +335,11 @@ fn runs(station: &Station, max_customers: u64) -> u64 {
     1 << runs.ilog2()
 }
 
-/// The most customers that come to a station whose number grows without bound. Where a service takes years, few leave.
+/// The most customers that arrive at a station whose number grows without bound. Where a service takes years, few leave.
 const MOST_ARRIVING: u64 = 2_000_000;
-/// No more customers are at a station or in a network at once: some 200 bytes are kept of each.
+/// The most customers in a station or a network at once: each takes some 200 bytes.
 const MOST_INSIDE: u64 = 4_000_000;
-/// A run shorter than this is not worth a thread.
+/// A shorter run is not worth a thread.
 const LONG: u64 = 100_000;
 /// The most runs towards a steady state.
 const MOST_RUNS: u64 = 8;
@@ -362,7 +368,7 @@ impl PartialEq for Instant {
 
 impl Eq for Instant {}
 
-/// The utilisation of a station that has no steady state. A trace is finite and has none to reach.
+/// The utilisation of a station that has no steady state. A trace is finite and never reaches one.
 fn saturated(station: &Station) -> Option<f64> {
     match (&station.arrivals, station.capacity) {
         (Arrivals::Open { .. } | Arrivals::Sessions(_), None) => {

@@ -1,14 +1,14 @@
-//! The simulation of networks, and of stations under conditions that Kendall's notation has no letters for.
+//! The simulation of networks, and of stations under conditions for which Kendall's notation has no letters.
 //!
-//! One event loop for everything: any discipline at any node, finite room, blocking, retries, impatience, breakdowns,
-//! setup times, batches, and rates that vary. It is slower than the loops for plain stations, which the rest of this
-//! module prefers where they suffice; of a plain station under the same seed it sees the same customers as they do.
+//! One event loop for everything: any discipline at any node, finite capacity, blocking, retries, impatience, breakdowns,
+//! setup times, batches, and rates that vary. It is slower than the loops for plain stations, which the rest of this module
+//! prefers where they suffice; for a plain station under the same seed it gets the same customers as they do.
 //!
-//! Arrivals in a batch come one by one at the same instant, so that part of a batch may find room. A breakdown during
-//! a setup voids it.
+//! Arrivals in a batch come one by one at the same instant, so that a part of a batch may be admitted. A breakdown during a
+//! setup voids it.
 
 mod answer;
-mod floor;
+mod event_loop;
 mod hall;
 mod scene;
 mod sharing;
@@ -22,26 +22,26 @@ use kendall_stats::random::{Purpose, derive};
 use super::observer::{FEWEST_SECTIONS, Figure, MOST_SECTIONS, Observer, Often, Precision};
 use super::threads::processors;
 use super::trace::{Sink, Traced};
-use super::{SimulationError, StopRule, Way};
+use super::{Execution, SimulationError, StopRule};
 pub use answer::{NetworkAnswer, NodeAnswer, PhaseAnswer};
 use spot::Layout;
 pub use watch::Counts;
 use watch::{Tally, Watch};
 
-/// What grows without bound is followed only until that shows.
+/// A network that grows without bound is only followed until the growth is evident.
 const UNSTABLE_CUSTOMERS: u64 = 100_000;
-/// A run of fewer customers does not tell a network that grows from one that fills.
+/// A run of fewer customers does not distinguish a network that grows from one that fills.
 const FEWEST_TO_JUDGE: u64 = 20_000;
 
-/// Runs a network in virtual time until the rule says stop; the precision it names is that of the response time of the
-/// whole.
+/// Runs a network in virtual time until the stop rule ends it; a precision refers to the response time of the whole
+/// network.
 ///
-/// Warm-up and intervals are those of [`simulate`](super::simulate). Arrivals whose rate has a period have no steady
-/// state but an average over periods, which is what is then answered, with the response by phase beside it.
+/// Warm-up and intervals are those of [`simulate`](super::simulate). Arrivals whose rate has a period have no steady state
+/// but an average over periods; the answer is that average, together with the response by phase.
 ///
 /// # Errors
-/// Fails on an impossible network, on one that never settles, that comes to a deadlock or to a standstill, on arrivals
-/// that end when a steady state is asked for, and on a trace that is too short.
+/// Fails on an invalid network, on one that never settles, that reaches a deadlock or stops making progress, on arrivals
+/// that end when a steady state is needed, and on a trace that is too short.
 ///
 /// ```
 /// use kendall_simulation::{StopRule, simulate_network};
@@ -68,11 +68,11 @@ pub fn simulate_network(
     stop: StopRule,
     seed: u64,
 ) -> Result<NetworkAnswer, SimulationError> {
-    run(network, stop, seed, Way::Threads(processors()))
+    run(network, stop, seed, Execution::Threads(processors()))
 }
 
-/// The same, on this thread, and tells of every customer as it leaves the network, warm-up included: its service is that of
-/// all its visits, and its server the last.
+/// Runs a network like [`simulate_network`], on this thread, and reports every customer as it leaves the network, warm-up
+/// included: its service is the sum over its visits, and its server the last one.
 ///
 /// # Errors
 /// As [`simulate_network`].
@@ -82,10 +82,10 @@ pub fn simulate_network_traced(
     seed: u64,
     sink: &mut dyn FnMut(&Traced),
 ) -> Result<NetworkAnswer, SimulationError> {
-    run(network, stop, seed, Way::Traced(sink))
+    run(network, stop, seed, Execution::Traced(sink))
 }
 
-/// The same of a station under any conditions, which is a network of one node.
+/// Runs a station under any conditions, as a network of one node.
 ///
 /// # Errors
 /// As [`simulate_network`].
@@ -102,20 +102,20 @@ pub(super) fn run(
     network: &Network,
     stop: StopRule,
     seed: u64,
-    way: Way<'_>,
+    execution: Execution<'_>,
 ) -> Result<NetworkAnswer, SimulationError> {
     network.validate()?;
     let layout = Layout::of(network);
     match stop {
         StopRule::Steady { max_customers, relative_half_width } => {
             let mean = |relative_half_width| Precision { of: Figure::Mean, relative_half_width };
-            steady(&layout, max_customers, relative_half_width.map(mean), seed, way)
+            steady(&layout, max_customers, relative_half_width.map(mean), seed, execution)
         }
         StopRule::Quantile { p, relative_half_width, max_customers } => {
             let precision = Precision { of: Figure::Quantile(p), relative_half_width };
-            steady(&layout, max_customers, Some(precision), seed, way)
+            steady(&layout, max_customers, Some(precision), seed, execution)
         }
-        StopRule::Runs { customers, runs } => from_empty(&layout, customers, runs, seed, way),
+        StopRule::Runs { customers, runs } => from_empty(&layout, customers, runs, seed, execution),
     }
 }
 
@@ -125,7 +125,7 @@ fn steady(
     max_customers: u64,
     precision: Option<Precision>,
     seed: u64,
-    mut way: Way<'_>,
+    mut execution: Execution<'_>,
 ) -> Result<NetworkAnswer, SimulationError> {
     if let Some(ends_s) = layout.ends_s() {
         return Err(SimulationError::NoSteadyState { ends_s });
@@ -134,7 +134,7 @@ fn steady(
     let (max_customers, precision) =
         if grows { (max_customers.min(UNSTABLE_CUSTOMERS), None) } else { (max_customers, precision) };
     let often = if precision.is_some() { Often::UntilPrecise } else { Often::AtTheEnd };
-    // A node never ends the run: its precision cannot be reached.
+    // A node never ends the run: this precision is unreachable.
     let of_node = |spot: &spot::Spot| Observer::new(&spot.station, u64::MAX, Some(-1.0));
     let watch = Watch {
         overall: Observer::of_one_among(&layout.overall, 1, max_customers, often),
@@ -144,8 +144,9 @@ fn steady(
         counts: Counts::default(),
     };
     let mut only = [(watch, Ok(0.0))];
-    way.each(&mut only, |(watch, ended), sink| {
-        *ended = floor::run(layout, watch, floor::Run { number: 0, seed, customers: u64::MAX }, sink);
+    execution.each(&mut only, |(watch, ended), sink| {
+        *ended =
+            event_loop::run(layout, watch, event_loop::Run { number: 0, seed, customers: u64::MAX }, sink);
     });
     let [(mut watch, ended)] = only;
     watch.tally.finish(ended?);
@@ -162,13 +163,13 @@ fn steady(
     answer::of(vec![watch], layout, seed)
 }
 
-/// Independent runs of this many customers, some to a section.
+/// Independent runs of this many customers, several to a section.
 fn from_empty(
     layout: &Layout,
     customers: u64,
     runs: u64,
     seed: u64,
-    mut way: Way<'_>,
+    mut execution: Execution<'_>,
 ) -> Result<NetworkAnswer, SimulationError> {
     let runs = runs.max(FEWEST_SECTIONS as u64);
     let in_section = runs.div_ceil(MOST_SECTIONS as u64);
@@ -183,14 +184,14 @@ fn from_empty(
         (first..(first + in_section).min(runs), watch, Ok(()))
     };
     let mut sections: Vec<_> = (0..runs).step_by(in_section as usize).map(section).collect();
-    way.each(&mut sections, |(numbers, watch, ended), mut sink| {
+    execution.each(&mut sections, |(numbers, watch, ended), mut sink| {
         for number in numbers {
             let seed = derive(seed, Purpose::Trial, number);
             let sink: Sink<'_> = match &mut sink {
                 Some(sink) => Some(&mut **sink),
                 None => None,
             };
-            match floor::run(layout, watch, floor::Run { number, seed, customers }, sink) {
+            match event_loop::run(layout, watch, event_loop::Run { number, seed, customers }, sink) {
                 Ok(now_s) => watch.end_run(now_s),
                 Err(why) => {
                     *ended = Err(why);

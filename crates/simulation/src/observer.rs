@@ -1,8 +1,8 @@
-//! What is kept of a simulation while it runs, and the answer that is made of it.
+//! The statistics of a running simulation, and the answer computed from them.
 //!
-//! Each run is divided into sections of equal numbers of customers. When there are 64 (or fewer, where several runs
-//! share the work), neighbours are merged, so memory stays flat. Whole sections are cut as warm-up, from each run on its
-//! own, and are the batches and the sections behind every interval.
+//! Each run is divided into sections of equal numbers of customers. When there are 64 (or fewer, where several runs share
+//! the work), neighbours are merged, so memory stays constant. The warm-up is cut in whole sections, from each run
+//! separately; the remaining sections are the batches and the sections behind every interval.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use kendall_stats as statistics;
 pub(super) const MOST_SECTIONS: usize = 64;
 /// An answer needs this many sections, or it has no interval.
 pub(super) const FEWEST_SECTIONS: usize = 10;
-/// Where several runs share the work each must be this many times as long: what is left of its beginning does not average
+/// Where several runs share the work each must be this many times as long: the bias from its empty start does not average
 /// out over the runs, while their interval grows narrower.
 const SHARED: u64 = 5;
 
@@ -40,7 +40,7 @@ pub(super) struct Row<'a> {
     pub(super) class: &'a [u32],
 }
 
-/// Departures that are not in their section yet. Adding up some at once is faster than one after the other.
+/// Departures that are not in their section yet. Adding several at once is faster than one after the other.
 struct Pending {
     response_s: Vec<f64>,
     waiting_s: Vec<f64>,
@@ -70,7 +70,7 @@ impl Pending {
 pub(super) struct Observer {
     max_customers: u64,
     looks: Looks,
-    whole: Whole,
+    kind: RunKind,
     most_sections: usize,
     sections: Vec<Section>,
     current: Section,
@@ -80,14 +80,14 @@ pub(super) struct Observer {
     batch_customers: u64,
     /// Customers still to come in the current fine batch.
     batch_left: u64,
-    /// Times below this are not told from zero.
+    /// Times below this count as zero.
     least_s: f64,
     /// The weight of each class; one entry without classes.
     weights: Vec<f64>,
     classes: usize,
     /// Customers that a run needs to settle.
     settling: u64,
-    /// Customers of the shortest and of the longest warm-up that is believed.
+    /// The shortest and the longest warm-up that is accepted, in customers.
     warm_up: (u64, u64),
     /// Runs that have ended, how many of them are in the current section, and how many fill one.
     runs: u64,
@@ -97,40 +97,40 @@ pub(super) struct Observer {
     began_s: f64,
 }
 
-/// Whether the run has a steady state to wait for, or is itself the whole.
+/// Whether the run has a steady state to wait for, or is measured as a whole.
 #[derive(Clone, Copy, PartialEq)]
-enum Whole {
+enum RunKind {
     Endless,
     Trace,
     Runs,
 }
 
-/// What happens when the sections are full.
+/// What happens once the sections are full.
 #[derive(Clone, Copy, PartialEq)]
 enum Looks {
-    /// The run ends if it is long enough, or as precise as this.
+    /// The run ends if it is long enough, or has reached this precision.
     Alone { relative_half_width: Option<f64> },
-    /// The run pauses: whoever sees all runs decides.
+    /// The run pauses: the caller, which sees all runs, decides.
     Together,
 }
 
 impl Observer {
-    /// Of one long run: its greatest length, and the precision at which it ends before.
+    /// For one long run: its greatest length, and the precision at which it ends early.
     pub(super) fn new(station: &Station, max_customers: u64, relative_half_width: Option<f64>) -> Self {
-        let (whole, customers) = match &station.arrivals {
-            Arrivals::Trace { instants_s } => (Whole::Trace, instants_s.len() as u64),
-            _ => (Whole::Endless, max_customers.max(1000)),
+        let (kind, customers) = match &station.arrivals {
+            Arrivals::Trace { instants_s } => (RunKind::Trace, instants_s.len() as u64),
+            _ => (RunKind::Endless, max_customers.max(1000)),
         };
         let looks = Looks::Alone { relative_half_width };
         let section_customers = first_section(customers, MOST_SECTIONS, relative_half_width.is_some());
-        Self { max_customers, looks, ..Self::with_sections(station, whole, section_customers) }
+        Self { max_customers, looks, ..Self::with_sections(station, kind, section_customers) }
     }
 
-    /// Of one of several runs of at most this many customers, each of which pauses when its sections are full, so that
-    /// all are looked at together. `often` says whether somebody will stop them early.
+    /// For one of several runs of at most this many customers, each of which pauses when its sections are full, so that
+    /// the caller checks all together. `often` says whether the caller may stop them early.
     pub(super) fn of_one_among(station: &Station, runs: usize, max_customers: u64, often: Often) -> Self {
         let alone = Self::new(station, max_customers, None);
-        if alone.whole != Whole::Endless {
+        if alone.kind != RunKind::Endless {
             return alone;
         }
         let most_sections = (2 * MOST_SECTIONS / runs).clamp(MOST_SECTIONS / 4, MOST_SECTIONS);
@@ -140,28 +140,28 @@ impl Observer {
             max_customers,
             looks: Looks::Together,
             most_sections,
-            ..Self::with_sections(station, Whole::Endless, section_customers)
+            ..Self::with_sections(station, RunKind::Endless, section_customers)
         }
     }
 
-    /// Of runs, each ended by [`Self::end_run`], this many to a section.
+    /// For runs, each ended by [`Self::end_run`], this many to a section.
     pub(super) fn of_runs(station: &Station, section_runs: u64) -> Self {
-        Self { section_runs, ..Self::with_sections(station, Whole::Runs, u64::MAX) }
+        Self { section_runs, ..Self::with_sections(station, RunKind::Runs, u64::MAX) }
     }
 
-    fn with_sections(station: &Station, whole: Whole, section_customers: u64) -> Self {
+    fn with_sections(station: &Station, kind: RunKind, section_customers: u64) -> Self {
         let batch_customers = section_customers.div_ceil(FINE as u64);
         let classes = station.classes.len();
         let weights = match station.classes.as_slice() {
             [] => vec![1.0],
             classes => classes.iter().map(|class| class.weight).collect(),
         };
-        // A tenth of what quantiles resolve of the mean service time.
+        // A tenth of the resolution of quantiles, relative to the mean service time.
         let least_s = 1e-4 * station.service_overall().mean_s();
         Self {
             max_customers: u64::MAX,
             looks: Looks::Alone { relative_half_width: None },
-            whole,
+            kind,
             most_sections: MOST_SECTIONS,
             sections: Vec::with_capacity(MOST_SECTIONS),
             current: Section::new(classes, least_s, 0.0),
@@ -181,7 +181,7 @@ impl Observer {
         }
     }
 
-    /// Time passes with `present` customers in the station and `busy` servers.
+    /// Advances the time, with `present` customers in the station and `busy` servers.
     pub(super) fn pass(&mut self, time_s: f64, present: f64, busy: f64) {
         self.add_stay(time_s * present, time_s * busy);
     }
@@ -193,7 +193,7 @@ impl Observer {
         self.current.busy_s += busy_s;
     }
 
-    /// A customer leaves served. Breaks when enough is known.
+    /// Records a customer that leaves served. Breaks once there is enough.
     #[inline]
     pub(super) fn departed(&mut self, now_s: f64, customer: Departure) -> ControlFlow<()> {
         self.pending.response_s.push(customer.response_s);
@@ -208,14 +208,14 @@ impl Observer {
         self.count(now_s, 1)
     }
 
-    /// How many customers may leave in a [`Row`].
+    /// The most customers that may leave in a [`Row`].
     pub(super) fn longest_row(&self) -> u64 {
         self.batch_left
     }
 
-    /// Customers leave served, the last of them at this instant, and each brings its whole stay and its whole service:
-    /// over a long run these sums are the integrals over time (Little's law in its sample-path form, Stidham 1974).
-    /// Breaks when enough is known.
+    /// Records customers that leave served, the last of them at this instant; each contributes its whole stay and its
+    /// whole service: over a long run these sums are the integrals over time (Little's law in its sample-path form,
+    /// Stidham 1974). Breaks once there is enough.
     pub(super) fn departed_in_a_row(&mut self, now_s: f64, row: &Row<'_>) -> ControlFlow<()> {
         debug_assert_eq!(self.pending.len(), 0, "customers leave in rows, or one by one");
         let (responses, waits) =
@@ -233,19 +233,19 @@ impl Observer {
         self.pending.clear();
     }
 
-    /// A customer finds no room. Breaks when enough is known.
+    /// Records a rejected customer. Breaks once there is enough.
     pub(super) fn turned_away(&mut self, now_s: f64) -> ControlFlow<()> {
         self.current.lost += 1;
         self.count(now_s, 1)
     }
 
-    /// How many customers have left, served or not.
+    /// The number of customers that have left, served or not.
     pub(super) fn customers(&self) -> u64 {
         let gathered: u64 = self.sections.iter().chain([&self.current]).map(Section::customers).sum();
         gathered + self.pending.len() as u64
     }
 
-    /// The mean number present at the end, and by how much it grew per second.
+    /// The mean number present at the end, and its growth per second.
     pub(super) fn growth(&self) -> (u64, f64) {
         let (Some(first), Some(last)) = (self.sections.first(), self.sections.last()) else {
             return (0, 0.0);
@@ -274,7 +274,7 @@ impl Observer {
         }
     }
 
-    /// A run has ended, and the station is empty.
+    /// Ends a run with an empty station.
     pub(super) fn end_run(&mut self) {
         self.gather();
         self.began_s = self.current.end_s;
@@ -297,7 +297,7 @@ impl Observer {
         if self.sections.len() < self.most_sections {
             return ControlFlow::Continue(());
         }
-        if self.whole == Whole::Endless {
+        if self.kind == RunKind::Endless {
             let enough = match self.looks {
                 Looks::Together => true,
                 Looks::Alone { relative_half_width } => {
@@ -319,7 +319,7 @@ impl Observer {
         2 * self.customers() > self.max_customers
     }
 
-    /// Makes room for twice as many customers.
+    /// Merges sections to make space for twice as many customers.
     pub(super) fn go_on(&mut self) {
         self.merge();
         self.section_customers *= 2;
@@ -327,7 +327,7 @@ impl Observer {
         self.batch_left = self.batch_customers;
     }
 
-    /// Makes one section of every two neighbours.
+    /// Merges every two neighbours into one section.
     fn merge(&mut self) {
         let mut merged = Vec::with_capacity(self.most_sections);
         let mut old = std::mem::take(&mut self.sections).into_iter();
@@ -339,7 +339,7 @@ impl Observer {
 
     /// The sections after the warm-up.
     fn steady(&self) -> &[Section] {
-        if self.whole != Whole::Endless {
+        if self.kind != RunKind::Endless {
             return &self.sections;
         }
         let fine: Vec<f64> = self.sections.iter().flat_map(Section::batch_means).collect();
@@ -353,24 +353,24 @@ impl Observer {
         &self.sections[cut.min(self.sections.len() / 2)..]
     }
 
-    /// What did not fill a section counts where the run is itself the whole.
+    /// An incomplete last section counts where the run is measured as a whole.
     fn finish(&mut self) {
         self.gather();
-        if self.whole != Whole::Endless && self.current.customers() > 0 {
+        if self.kind != RunKind::Endless && self.current.customers() > 0 {
             self.current.close_batch();
             self.push_current();
         }
     }
 }
 
-/// Whether a run is looked at before its end.
+/// Whether a run is checked before its end.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Often {
     AtTheEnd,
     UntilPrecise,
 }
 
-/// What must be known how well.
+/// A figure and the precision that it must reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Precision {
     pub(super) of: Figure,
@@ -386,7 +386,7 @@ pub(super) enum Figure {
 }
 
 impl Precision {
-    /// Whether these runs together know it so well. They must have settled.
+    /// Whether these runs together reach the precision. They must have settled.
     pub(super) fn reached(&self, runs: &[&Observer]) -> bool {
         let settling =
             |run: &Observer| if runs.len() == 1 { run.settling } else { run.settling.saturating_mul(SHARED) };
@@ -404,7 +404,7 @@ impl Precision {
     }
 }
 
-/// The answer of several independent runs of one station, or of one.
+/// The answer of one run of a station, or of several independent ones.
 pub(super) fn answer(
     mut observers: Vec<Observer>,
     station: &Station,
@@ -423,8 +423,8 @@ pub(super) fn answer(
         estimate(sections, of, among).within_bounds(0.0, 1.0)
     };
     let runs = observers.iter().map(|run| run.runs).sum();
-    let runs = Some(runs).filter(|_| observers.iter().all(|run| run.whole == Whole::Runs));
-    let unsettled = |run: &Observer| run.whole == Whole::Endless && run.customers() < run.settling;
+    let runs = Some(runs).filter(|_| observers.iter().all(|run| run.kind == RunKind::Runs));
+    let unsettled = |run: &Observer| run.kind == RunKind::Endless && run.customers() < run.settling;
     let settling = observers.iter().fold(0u64, |sum, run| sum.saturating_add(run.settling));
     let needed = Some(settling).filter(|_| observers.iter().any(unsettled));
     let classes = station.classes.iter().enumerate().map(|(i, class)| ClassAnswer {

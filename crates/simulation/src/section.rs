@@ -5,10 +5,10 @@ use kendall_station::{Estimate, QUANTILES, Quantile, Summary};
 use kendall_stats as statistics;
 use kendall_stats::histogram::{Grid, Histogram};
 
-/// Batches per section on which the warm-up is judged.
+/// Batches per section, for the test of the warm-up.
 pub(super) const FINE: usize = 16;
 
-/// The times of some customers: their number, and what is needed of response and waiting time.
+/// The times of some customers: their number, and the statistics of response and waiting time.
 #[derive(Clone)]
 pub(super) struct Ledger {
     pub(super) count: u64,
@@ -24,18 +24,18 @@ pub(super) struct Times {
     histogram: Histogram,
 }
 
-/// What several times come to.
+/// The statistics of several times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Total {
     pub(super) sum_s: f64,
     squares_s2: f64,
     largest_s: f64,
-    /// How many are not zero.
+    /// The number of times that are not zero.
     pub(super) positive: u64,
 }
 
 impl Total {
-    /// Adds up side by side, which is faster and, over many, more exact than one after the other.
+    /// Adds in parallel lanes, which is faster and, over many numbers, more exact than one after the other.
     pub(super) fn of(times_s: &[f64]) -> Self {
         const SIDES: usize = 8;
         let (mut sum, mut squares, mut largest) = ([0.0; SIDES], [0.0; SIDES], [0.0f64; SIDES]);
@@ -97,7 +97,7 @@ impl Ledger {
         self.waiting.add(waiting_s);
     }
 
-    /// Customers with these response and waiting times, and what those come to.
+    /// Adds customers with these response and waiting times, and the statistics of those.
     fn add_all(&mut self, responses: (&[f64], &Total), waits: (&[f64], &Total)) {
         self.count += responses.0.len() as u64;
         self.response.add_all(responses.0, responses.1);
@@ -138,10 +138,10 @@ impl Ledger {
 }
 
 /// Quantiles by sectioning (Asmussen and Glynn 2007, section III.5a): the sections are grouped so that each group has 50
-/// samples beyond the quantile; a quantile for which that leaves fewer than ten groups is left out. The resolution
-/// of the histogram is 0.1 %, and 0.8 % by class.
+/// samples beyond the quantile; a quantile with fewer than ten such groups is left out. The resolution of the histogram
+/// is 0.1 %, and 0.8 % by class.
 fn quantiles(histograms: &[&Histogram], wanted: &[f64]) -> Vec<Quantile> {
-    // Each coarser grouping is made of the finer one.
+    // Each coarser grouping is built from the finer one.
     let fine = grouped(histograms, 20);
     let coarse = grouped(&fine.iter().collect::<Vec<_>>(), 10);
     let all = grouped(&coarse.iter().collect::<Vec<_>>(), 1).remove(0);
@@ -161,7 +161,7 @@ fn quantiles(histograms: &[&Histogram], wanted: &[f64]) -> Vec<Quantile> {
     wanted.iter().filter_map(quantile).collect()
 }
 
-/// Merges neighbours into `groups` histograms, or as many as there are if those are fewer.
+/// Merges neighbours into `groups` histograms, or fewer if there are not that many.
 fn grouped(histograms: &[&Histogram], groups: usize) -> Vec<Histogram> {
     let groups = groups.min(histograms.len());
     let bound = |i: usize| i * histograms.len() / groups;
@@ -192,7 +192,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// An empty one, in which times from `least_s` on are told from zero.
+    /// An empty section, in which times below `least_s` count as zero.
     pub(super) fn new(classes: usize, least_s: f64, start_s: f64) -> Self {
         Self {
             start_s,
@@ -218,7 +218,7 @@ impl Section {
         self.end_s - self.start_s
     }
 
-    /// Customers that left served, with their classes where there are any. What their times come to.
+    /// Adds customers that left served, with their classes where there are any, and the statistics of their times.
     pub(super) fn add_all(
         &mut self,
         response_s: &[f64],
@@ -253,7 +253,7 @@ impl Section {
         self.batches.iter().filter(|batch| batch.1 > 0).map(|(sum_s, count)| sum_s / *count as f64)
     }
 
-    /// This section and the one after it as one, with half as many batches.
+    /// Combines this section with the next one, with half as many batches.
     pub(super) fn merged(mut self, next: Self) -> Self {
         self.end_s = next.end_s;
         self.all.absorb(&next.all);

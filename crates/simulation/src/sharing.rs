@@ -18,11 +18,11 @@ pub(super) struct Sharing<'a> {
     room: u64,
     servers: f64,
     now_s: f64,
-    /// The service that whoever has been here since the station was last empty has received.
+    /// The service received by a customer that has been here since the station was last empty.
     each_s: f64,
     /// Customers by the reading of `each_s` at which they are done.
     present: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// Their data, at the place named in the heap.
+    /// Their data, at the slot named in the heap.
     customers: Vec<(Customer, bool)>,
     vacant: Vec<usize>,
 }
@@ -82,12 +82,12 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    /// The share of one server that each customer has now.
+    /// The current share of one server that each customer has.
     fn speed(&self) -> f64 {
         (self.servers / self.present.len() as f64).min(1.0)
     }
 
-    /// Infinite while nobody is there.
+    /// Infinite while the station is empty.
     fn next_departure_s(&self) -> f64 {
         self.present.peek().map_or(f64::INFINITY, |Reverse((done, _))| {
             self.now_s + (done.0 - self.each_s).max(0.0) / self.speed()
@@ -98,7 +98,7 @@ impl<'a> Sharing<'a> {
         let n = self.present.len() as f64;
         observer.pass(to_s - self.now_s, n, n.min(self.servers));
         if self.present.is_empty() {
-            // A fresh start keeps the virtual clock small, and so exact.
+            // A fresh start keeps the virtual clock small, and therefore exact.
             self.each_s = 0.0;
         } else {
             self.each_s += (to_s - self.now_s) * self.speed();
@@ -118,7 +118,7 @@ impl<'a> Sharing<'a> {
     }
 
     fn release(&mut self) -> (Customer, Departure) {
-        let Reverse((done, place)) = self.present.pop().expect("whoever departs was present");
+        let Reverse((done, place)) = self.present.pop().expect("a departing customer was present");
         self.each_s = done.0;
         self.vacant.push(place);
         let (customer, delayed) = self.customers[place];

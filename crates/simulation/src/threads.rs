@@ -1,22 +1,22 @@
-//! Independent pieces of work on several threads.
+//! Work on independent pieces by several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many threads this process may use at once.
+/// The number of threads that this process can use at once.
 pub fn processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Works on each item, on this many threads at most. Whoever is free takes the next one.
+/// Works on each item, on this many threads at most. A free thread takes the next item.
 pub(super) fn on_each<T: Send>(threads: NonZeroUsize, items: &mut [T], work: impl Fn(&mut T) + Sync) {
     let threads = threads.get().min(items.len());
     if threads <= 1 {
         return items.iter_mut().for_each(work);
     }
     let left = Mutex::new(items.iter_mut());
-    // The lock is held for as long as it takes to step to the next item, which cannot panic.
+    // The lock is only held to step to the next item, which cannot panic.
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     thread::scope(|scope| {
         for _ in 0..threads {

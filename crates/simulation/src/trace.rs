@@ -1,26 +1,26 @@
-//! What a trace tells of single customers. A simulation without one pays nothing for it.
+//! The record of a single customer in a trace. A simulation without a trace has no cost for it.
 
-/// One customer of a simulation, told as it leaves.
+/// One customer of a simulation, reported as it leaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traced {
     /// The run that it belongs to, from 0. Each run has its own time, which begins at 0.
     pub run: u64,
     /// Its number in the run in order of arrival, from 0.
     pub index: u64,
-    /// Its class, by its place in the station's list; 0 without classes.
+    /// Its class, by its index in the station's list; 0 without classes.
     pub class: usize,
     /// When it arrived, in seconds.
     pub arrival_s: f64,
-    /// The service that it needs in total, in seconds.
+    /// The total service that it needs, in seconds.
     pub service_s: f64,
-    /// When it was first served, in seconds; `None` for whoever left before.
+    /// When it was first served, in seconds; `None` for a customer that left before.
     pub started_s: Option<f64>,
     /// When it left, in seconds.
     pub departure_s: f64,
-    /// The time that it spent in the station without being served, in seconds.
+    /// The time that it spent in the station without service, in seconds.
     pub waiting_s: f64,
-    /// The server that it left from, from 0; `None` where servers have no names: under processor sharing, and where
-    /// only the instants at which some server is free are simulated.
+    /// The server that it left from, from 0; `None` where servers have no identity: under processor sharing, and
+    /// where only the instants at which some server is free are simulated.
     pub server: Option<usize>,
     /// How its visit ended.
     pub fate: Fate,
@@ -31,14 +31,14 @@ pub struct Traced {
 pub enum Fate {
     /// It was served to the end.
     Served,
-    /// It found no room.
+    /// The station was full.
     Lost,
-    /// It went away before it was served to the end.
+    /// It left before its service was complete.
     Abandoned,
 }
 
 impl Fate {
-    /// The word for it in a table.
+    /// Its name in a table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Served => "served",

@@ -1,4 +1,4 @@
-//! What one way of answering says of a station. Formula, simulation and measurement all return an [`Answer`].
+//! What one method says of a station. Formula, simulation and measurement all return an [`Answer`].
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ impl Estimate {
         Self { value: self.value + by, interval: self.interval.map(|(low, high)| (low + by, high + by)) }
     }
 
-    /// The same estimate kept within what the quantity can be, such as a share between 0 and 1.
+    /// The same estimate, clamped to the range of the quantity, such as 0 to 1 for a share.
     #[must_use]
     pub fn within_bounds(self, low: f64, high: f64) -> Self {
         let keep = |value: f64| value.clamp(low, high);
@@ -59,7 +59,7 @@ pub struct Quantile {
     pub value_s: Estimate,
 }
 
-/// What is known of the distribution of a time.
+/// A summary of the distribution of a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The mean, in seconds.
@@ -78,7 +78,7 @@ impl Summary {
         self.quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12).map(|quantile| quantile.value_s)
     }
 
-    /// The same distribution moved by a constant delay, in seconds.
+    /// The same distribution shifted by a constant delay, in seconds.
     pub fn shifted(&self, delay_s: f64) -> Self {
         let moved =
             |quantile: &Quantile| Quantile { value_s: quantile.value_s.shifted(delay_s), ..*quantile };
@@ -90,16 +90,16 @@ impl Summary {
     }
 }
 
-/// Who answers.
+/// The method behind an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "way")]
 pub enum By {
     /// Queueing theory.
     Formula {
-        /// The name of the formula and where it stands in print.
+        /// The name of the formula and its reference in the literature.
         source: String,
-        /// Of an approximation: what it takes for granted, and how far it is known to be off. Absent where the
-        /// formula is exact for its model.
+        /// For an approximation: its assumptions, and its known error. Absent where the formula is exact for its
+        /// model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approximate: Option<String>,
     },
@@ -107,13 +107,14 @@ pub enum By {
     Simulation {
         /// Customers that left after the warm-up.
         customers: u64,
-        /// This many runs from an empty station, each until it is empty again, rather than one long run.
+        /// The number of independent runs, each from an empty station until it is empty again; absent for one long
+        /// run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runs: Option<u64>,
         /// The seed of its random streams.
         seed: u64,
-        /// How many customers a run needs to settle at this utilisation, where that is more than were run: the
-        /// numbers are then of a station that was still filling.
+        /// The number of customers that a run needs to settle at this utilisation, where more than were simulated:
+        /// the numbers then describe a station that was still filling.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         needed: Option<u64>,
     },
@@ -126,14 +127,14 @@ pub enum By {
     },
 }
 
-/// What one way of answering says of a station.
+/// What one method says of a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Who answers.
+    /// The method.
     pub by: By,
     /// From the instant a request was due until its answer is complete.
     pub response: Summary,
-    /// The part of the response time before service starts (or, with preemption or sharing, not in service).
+    /// The part of the response time before service starts (with preemption or sharing: the time not in service).
     pub waiting: Summary,
     /// The share of the accepted requests that find every server busy.
     pub p_wait: Estimate,
@@ -143,11 +144,11 @@ pub struct Answer {
     pub utilisation: Estimate,
     /// The mean number of requests in the station, waiting and in service.
     pub in_system: Estimate,
-    /// The share of all requests that is turned away or never answered.
+    /// The share of all requests that is rejected or never answered.
     pub lost: Estimate,
     /// The mean over the requests of weight × response time, in seconds: what delay costs a request, and with
-    /// priorities as weights the score of priority workloads. The mean response where every weight is 1; absent from
-    /// answers that do not know the weights.
+    /// priorities as weights the score of priority workloads. Equals the mean response where every weight is 1;
+    /// absent from answers that do not know the weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_response_s: Option<Estimate>,
     /// The same by class, where the station has more than one.
@@ -156,8 +157,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The same answer as seen from beyond a constant delay, in seconds, where a request costs `mean_weight` for each
-    /// of them.
+    /// The same answer as seen from beyond a constant delay, in seconds, where each second costs a request
+    /// `mean_weight`.
     #[must_use]
     pub fn delayed(self, delay_s: f64, mean_weight: f64) -> Self {
         let weighted = |cost: Estimate| cost.shifted(mean_weight * delay_s);

@@ -1,4 +1,4 @@
-//! When requests come: an open stream with independent gaps, a recorded trace, a closed population, or sessions.
+//! The arrival process: an open stream with independent gaps, a recorded trace, a closed population, or sessions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::law::Law;
 use crate::profile::{Profile, Spacing};
 use crate::sessions::Sessions;
 
-/// When requests come.
+/// The arrival process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "arrivals")]
 pub enum Arrivals {
@@ -24,30 +24,30 @@ pub enum Arrivals {
         /// Instants since the start, in seconds, ascending.
         instants_s: Arc<[f64]>,
     },
-    /// N users, each of whom thinks, sends a request, waits for the answer and thinks again.
+    /// A closed population: each user thinks, sends a request, waits for the answer and thinks again.
     Closed {
         /// How many users.
         population: u32,
         /// The time between an answer and the next request.
         think: Law,
     },
-    /// Users who do the same, and whose number changes over time.
+    /// A closed population whose size changes over time.
     Attended(Attendance),
     /// An open stream whose rate changes over time.
     Varying(Profile),
-    /// Users who come, make some requests each, and leave: partly open.
+    /// Users that arrive, make some requests each, and leave: partly open.
     Sessions(Sessions),
 }
 
-/// Why a trace of arrivals cannot be read.
+/// The reason why a trace of arrivals cannot be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TraceError {
-    #[error("line {line}: {text:?} is not an instant; write one number of seconds a line")]
+    #[error("line {line}: {text:?} is not an instant; write one number of seconds per line")]
     NotANumber { line: usize, text: String },
     #[error("line {line}: the instant {instant_s} s is negative or earlier than the one before it")]
     NotAscending { line: usize, instant_s: f64 },
-    #[error("the trace holds no instant")]
+    #[error("the trace is empty; write at least one instant")]
     Empty,
 }
 
@@ -62,11 +62,10 @@ impl Arrivals {
         Self::Open { gap: Law::Constant { mean_s: 1.0 / rate_per_s } }
     }
 
-    /// Reads a trace: one instant a line, in seconds from the start; blank lines and lines that begin with `#`
-    /// are skipped.
+    /// Reads a trace: one instant per line, in seconds from the start. Skips blank lines and lines that begin with `#`.
     ///
     /// # Errors
-    /// Fails on a line that is not a number, on instants that go back in time, and on an empty trace.
+    /// Fails on a line that is not a number, on instants in descending order, and on an empty trace.
     pub fn trace(text: &str) -> Result<Self, TraceError> {
         let mut instants_s: Vec<f64> = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -104,8 +103,8 @@ impl Arrivals {
         }
     }
 
-    /// The same kind of arrivals at another mean rate in the long run, in 1/s: gaps are stretched, sessions begin more or
-    /// less often, a profile has its rates scaled; `None` for a trace and a closed population, which are what they are.
+    /// The same kind of arrivals at another mean long-run rate, in 1/s: stretches gaps, changes the rate of sessions,
+    /// scales the rates of a profile; `None` for a trace and a closed population, whose rate is fixed.
     pub fn at_rate(&self, rate_per_s: f64) -> Option<Self> {
         match self {
             Self::Open { gap } => Some(Self::Open { gap: gap.with_mean(1.0 / rate_per_s) }),
@@ -117,7 +116,7 @@ impl Arrivals {
         }
     }
 
-    /// How many requests there will be in all, on average; `None` where they do not end by themselves.
+    /// The expected number of requests in total; `None` for an endless process.
     pub fn expected_in_all(&self) -> Option<f64> {
         match self {
             Self::Trace { instants_s } => Some(instants_s.len() as f64),
@@ -126,7 +125,7 @@ impl Arrivals {
         }
     }
 
-    /// When the last request is due at the latest, in seconds; `None` where they do not end by themselves.
+    /// The latest instant at which the last request is due, in seconds; `None` for an endless process.
     pub fn ends_s(&self) -> Option<f64> {
         match self {
             Self::Trace { instants_s } => instants_s.last().copied(),
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_read_and_its_faults_are_named_by_line() {
+    fn a_trace_is_read_and_errors_name_the_line() {
         let trace = Arrivals::trace("# seconds\n0.5\n\n 0.5 \n2\n").unwrap();
         assert_eq!(trace.instants(0).unwrap().collect::<Vec<_>>(), [0.5, 0.5, 2.0]);
         assert_eq!(trace.rate_per_s(), Some(1.5));

@@ -1,33 +1,33 @@
 //! Users whose number changes over time: they join as it rises and leave as it falls, each after the answer that it waits for.
 //!
-//! Users are numbered from 0, and user i attends while there are to be i + 1 of them or more. So who came last leaves first,
-//! and who attends all the time is the same user all the time.
+//! Users are numbered from 0, and user i attends while the target number is i + 1 or more. So the user that joined last leaves
+//! first, and the users that attend all the time are always the same ones.
 
 use serde::{Deserialize, Serialize};
 
 use crate::law::{Law, LawError};
 
-/// How many users there are to be, over time, and how they think.
+/// The target number of users over time, and their think time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attendance {
-    /// Instants in seconds since the start, the first of them 0, and the number of users there. It moves in a line between two,
-    /// and two at the same instant are a step. After the last there are none.
+    /// Instants in seconds since the start, the first of them 0, and the number of users there. The number changes linearly
+    /// between two points; two points at the same instant are a step. It is 0 after the last point.
     pub points: Vec<(f64, f64)>,
     /// The time between an answer, or joining, and the next request.
     pub think: Law,
 }
 
-/// Why there cannot be such users.
+/// The reason why an attendance is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum AttendanceError {
     #[error("the instants of the numbers of users must begin at 0 and ascend")]
     Order,
-    #[error("the number of users must be from 0 to {MOST_USERS}, not {users}")]
+    #[error("the number of users is {users}; it must lie between 0 and {MOST_USERS}")]
     Number { users: f64 },
-    #[error("there must be a user at some time")]
+    #[error("the number of users is 0 all the time; let it reach at least 1")]
     Nobody,
-    #[error("the think time cannot be: {0}")]
+    #[error("the think time is not valid: {0}")]
     Think(#[from] LawError),
 }
 
@@ -35,10 +35,10 @@ pub enum AttendanceError {
 const MOST_USERS: u32 = 100_000;
 
 impl Attendance {
-    /// Says what is impossible about it, if anything is.
+    /// Checks that the attendance is valid.
     ///
     /// # Errors
-    /// Fails on instants that do not ascend, on numbers beyond 100,000, where there is never a whole user, and on an impossible
+    /// Fails on instants that do not ascend, on numbers beyond 100,000, on a number that never reaches 1, and on an invalid
     /// law.
     pub fn validate(&self) -> Result<(), AttendanceError> {
         let ascend = self.points.windows(2).all(|pair| pair[0].0 <= pair[1].0);
@@ -56,17 +56,17 @@ impl Attendance {
         Ok(self.think.validate()?)
     }
 
-    /// The most users that there are at a time.
+    /// The largest number of users at any time.
     pub fn most(&self) -> u32 {
         self.points.iter().map(|point| point.1).fold(0.0, f64::max) as u32
     }
 
-    /// When the last of them leaves at the latest, but for the answer that it waits for, in seconds.
+    /// The latest instant at which the last user leaves, in seconds, not counting the answer that it waits for.
     pub fn ends_s(&self) -> f64 {
         self.points.last().map_or(0.0, |last| last.0)
     }
 
-    /// The same, but that all leave at this instant, if they are not gone by then.
+    /// The same attendance, ended at this instant if it does not end earlier.
     #[must_use]
     pub fn until(&self, end_s: f64) -> Self {
         let before = self.points.iter().copied().take_while(|point| point.0 < end_s);
@@ -83,8 +83,8 @@ impl Attendance {
         self.points.windows(2).map(area).sum::<f64>() / self.ends_s()
     }
 
-    /// When the next request of a user is due that begins to think at an instant, in seconds; `None` if it never comes again.
-    /// One that is to leave while it thinks leaves then, and thinks anew when it joins again.
+    /// When the next request of a user is due that begins to think at an instant, in seconds; `None` if there is no further
+    /// request. A user that leaves while it thinks starts a new think time when it joins again.
     pub fn due_s(&self, user: u32, now_s: f64, mut think_s: impl FnMut() -> f64) -> Option<f64> {
         let mut ready_s = now_s;
         loop {
@@ -93,12 +93,12 @@ impl Attendance {
             if due_s < until_s {
                 return Some(due_s);
             }
-            // Each time it attends ends once, so this does.
+            // Each interval of attendance ends once, so this loop terminates.
             ready_s = until_s;
         }
     }
 
-    /// From when, at this instant or after it, a user attends, and until when.
+    /// The first interval, at or after this instant, in which a user attends.
     fn attends(&self, user: u32, now_s: f64) -> Option<(f64, f64)> {
         let mut found: Option<(f64, f64)> = None;
         for pair in self.points.windows(2) {
@@ -118,7 +118,7 @@ impl Attendance {
     }
 }
 
-/// The part of the time between two points in which there are this many users or more.
+/// The part of the time between two points in which the number of users is at least this.
 fn attends_between((t0, a): (f64, f64), (t1, b): (f64, f64), users: f64) -> Option<(f64, f64)> {
     let crossing_s = || t0 + (users - a) / (b - a) * (t1 - t0);
     match (a >= users, b >= users) {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_last_leaves_first() {
+    fn the_user_that_joined_last_leaves_first() {
         let users = three_stages();
         users.validate().unwrap();
         assert_eq!((users.most(), users.ends_s(), users.mean()), (4, 30.0, (20.0 + 30.0 + 10.0) / 30.0));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_while_thinking_sends_nothing_and_may_come_again() {
+    fn a_user_that_leaves_while_it_thinks_sends_nothing_and_can_rejoin() {
         let users =
             attendance(&[(0.0, 1.0), (10.0, 1.0), (10.0, 0.0), (20.0, 0.0), (20.0, 1.0), (30.0, 1.0)]);
         let due = |now_s| users.due_s(0, now_s, || 3.0);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn an_invalid_attendance_is_rejected() {
         let why = |points: &[(f64, f64)]| attendance(points).validate().unwrap_err();
         assert_eq!(why(&[]), AttendanceError::Order);
         assert_eq!(why(&[(0.0, 1.0)]), AttendanceError::Order);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// At every instant as many users attend as there are to be, whole ones.
+        /// At every instant the number of attending users is the target number, rounded down.
         #[test]
         fn as_many_attend_as_there_are_to_be(
             levels in proptest::collection::vec((0.1f64..5.0, 0.0f64..9.0), 2..8), at in 0.01f64..0.99

@@ -1,7 +1,7 @@
-//! What else can befall the customers and servers of a station: impatience, retries, breakdowns, setup times, batches.
+//! Conditions beyond the plain model of a station: impatience, retries, breakdowns, setup times, batches.
 //!
-//! Kendall's notation has no letters for these. Each is off unless it is stated, and a station without any is the
-//! plain one of the notation.
+//! Kendall's notation has no letters for these. Each is off by default, and a station without conditions is the plain
+//! one of the notation.
 
 use std::ops::RangeInclusive;
 
@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::Discipline;
 use crate::law::{Law, LawError};
 
-/// The conditions under which a station works; by default none.
+/// The conditions under which a station works; all off by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Conditions {
-    /// How long a customer waits for its service to begin before it leaves; `None` is for ever. Whose service has
-    /// begun stays, though it be interrupted.
+    /// How long a customer waits for its service to begin before it leaves; `None` is for ever. A customer whose service
+    /// has begun stays, even if it is interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<Law>,
-    /// What those do that were turned away, lost their patience or were lost by a breakdown; `None`: they stay away.
+    /// What customers do that were rejected, lost their patience or were lost by a breakdown; `None`: they do not retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// How each server breaks down; `None` is never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,
-    /// What an idle server needs before it serves again; `None`: it is always ready.
+    /// The setup time before an idle server serves again; `None`: an idle server is always ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
-    /// How many customers come at each arrival of an open stream; `None` is one.
+    /// The number of customers at each arrival of an open stream; `None` is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batch>,
 }
 
-/// How customers come back that were not served.
+/// How customers retry that were not served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
-    /// The chance that one tries again, at each failure.
+    /// The probability that a customer retries, at each failure.
     pub probability: f64,
-    /// How long after a failure.
+    /// The delay from a failure to the retry.
     pub after: Delays,
-    /// The most retries of one visit; `None` is any number.
+    /// The most retries of one customer; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
 }
@@ -51,12 +51,12 @@ pub struct Retry {
 pub enum Delays {
     /// Each drawn from one law.
     Law(Law),
-    /// Listed, in seconds; the last holds for all further ones. TCP repeats its SYN 1, 3 and 7 s after the first try,
-    /// that is after 1, 2 and 4 s (RFC 6298, section 2; Linux doubles it each time).
+    /// Listed, in seconds; the last one repeats. TCP repeats its SYN 1, 3 and 7 s after the first try, that is after 1,
+    /// 2 and 4 s (RFC 6298, section 2; Linux doubles the delay each time).
     Listed(Vec<f64>),
 }
 
-/// How each of the servers breaks down and is repaired, independently of the others.
+/// How each server breaks down and is repaired, independently of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Breakdown {
@@ -64,7 +64,7 @@ pub struct Breakdown {
     pub up: Law,
     /// How long a repair takes.
     pub repair: Law,
-    /// What becomes of the service that it interrupts.
+    /// What happens to the service that it interrupts.
     #[serde(default)]
     pub then: Interrupted,
     /// When the time until the next breakdown runs.
@@ -72,14 +72,14 @@ pub struct Breakdown {
     pub clock: Clock,
 }
 
-/// What becomes of a customer whose server breaks down.
+/// What happens to a customer whose server breaks down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interrupted {
-    /// It takes its place in the queue again, and its service goes on where it stopped.
+    /// It returns to its position in the queue, and its service resumes where it stopped.
     #[default]
     Resume,
-    /// It takes its place in the queue again, and the same service begins anew.
+    /// It returns to its position in the queue, and the same service restarts.
     Restart,
     /// It is lost.
     Lose,
@@ -92,25 +92,25 @@ pub enum Clock {
     /// Only while it serves.
     #[default]
     Operating,
-    /// Always, but under repair.
+    /// Always, except under repair.
     Calendar,
 }
 
 /// A server that runs out of work is switched off, and must be set up again before it serves.
 ///
-/// A setup begins as soon as more customers wait than servers are being set up. Once begun it is completed, whoever
-/// serves the customer for whom it began.
+/// A setup begins when more customers wait than servers are being set up. It always completes, even if another server
+/// serves the customer for which it began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// How long a setup takes.
     pub time: Law,
-    /// How long a server stays on without work; `None` is not at all.
+    /// How long a server stays on without work; `None`: it is switched off at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off_after: Option<Law>,
 }
 
-/// How many customers come at once, or how many requests make a session.
+/// The size of a batch of customers, or the number of requests of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "batch", deny_unknown_fields)]
 pub enum Batch {
@@ -124,14 +124,14 @@ pub enum Batch {
         /// The mean, at least 1.
         mean: f64,
     },
-    /// One of several sizes, by chance.
+    /// One of several sizes, at random.
     Listed {
         /// Size and probability of each.
         sizes: Vec<(u32, f64)>,
     },
 }
 
-/// Why conditions cannot be.
+/// The reason why conditions are not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ConditionError {
@@ -143,12 +143,10 @@ pub enum ConditionError {
     RetryProbability(f64),
     #[error("the delays before a retry must be a law, or a list of at least one positive number of seconds")]
     Delays,
-    #[error(
-        "whoever is turned away would retry at once and for ever; let some time pass, or limit the retries"
-    )]
+    #[error("rejected customers would retry at once and for ever; set a delay, or limit the retries")]
     RetryAtOnce,
     #[error(
-        "retry has no effect where nobody is turned away, impatient or lost; limit the room or the patience, or leave retry away"
+        "retry has no effect where no customer is rejected, impatient or lost; set a capacity or a patience, or remove retry"
     )]
     NothingToRetry,
     #[error(
@@ -156,22 +154,22 @@ pub enum ConditionError {
     )]
     Batch,
     #[error(
-        "users of a closed population come one by one; leave batch away, or make the arrivals an open stream"
+        "users of a closed population arrive one by one; remove batch, or make the arrivals an open stream"
     )]
     ClosedBatch,
-    #[error("under processor sharing nobody waits, so nobody loses patience; leave patience away")]
+    #[error("under processor sharing no customer waits, so none loses patience; remove patience")]
     PatientSharing,
-    #[error("under processor sharing no one server serves a customer; then a breakdown can only resume")]
+    #[error("under processor sharing all servers serve each customer, so a breakdown can only resume")]
     BrokenSharing,
 }
 
 impl Conditions {
-    /// Whether there are none.
+    /// Whether all conditions are off.
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The first one, in words; `None` if there are none.
+    /// The name of the first condition; `None` if all are off.
     pub fn first(&self) -> Option<&'static str> {
         let named = [
             (self.patience.is_some(), "impatient customers"),
@@ -183,10 +181,10 @@ impl Conditions {
         named.into_iter().find(|(stated, _)| *stated).map(|(_, name)| name)
     }
 
-    /// Says what is impossible about the conditions of a station of this discipline and room, if anything is.
+    /// Checks the conditions for a station of this discipline and capacity.
     ///
     /// # Errors
-    /// Fails on impossible laws and probabilities, and on conditions that mean nothing beside the others.
+    /// Fails on invalid laws and probabilities, and on conditions that have no effect together with the others.
     pub fn validate(&self, discipline: Discipline, capacity: Option<u64>) -> Result<(), ConditionError> {
         let sharing = discipline.shares();
         if let Some(patience) = &self.patience {
@@ -350,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_in_words() {
+    fn conditions_without_effect_are_rejected() {
         let fifo = Discipline::Fifo;
         let second = || Law::Constant { mean_s: 1.0 };
         let retry = |probability, after, most| Retry { probability, after, most };
@@ -365,7 +363,7 @@ mod tests {
         assert!(refused(&idle, fifo).contains("no effect"));
         assert_eq!(idle.validate(fifo, Some(4)), Ok(()));
         let shared = Conditions { patience: Some(second()), ..Conditions::default() };
-        assert!(refused(&shared, Discipline::ProcessorSharing).contains("nobody waits"));
+        assert!(refused(&shared, Discipline::ProcessorSharing).contains("no customer waits"));
         for batch in [
             Batch::Fixed { size: 0 },
             Batch::Fixed { size: u32::MAX },

@@ -16,33 +16,33 @@ pub enum Discipline {
     Fifo,
     /// Last in, first out, without preemption.
     Lifo,
-    /// The largest weight first; whoever is in service finishes.
+    /// The largest weight first, without preemption.
     Priority,
-    /// The largest weight first; a larger one interrupts, and the interrupted one resumes where it was.
+    /// The largest weight first; a larger one interrupts the request in service, which later resumes where it stopped.
     PreemptivePriority,
-    /// All requests share the servers equally, none more than one server (Kleinrock 1967).
+    /// All requests share the servers equally, and each gets at most one server (Kleinrock 1967).
     ProcessorSharing,
-    /// The shortest expected remaining service time first, interrupting (Schrage 1968). Expected by what is known of
-    /// the size: the simulator knows true sizes, while a live server may know no more than a range, so that it does
-    /// worse than its simulation.
+    /// The shortest expected remaining service time first, preemptive (Schrage 1968). The expectation depends on what is
+    /// known of the size: the simulator knows exact sizes, while a live server may only know a range, so its times can be
+    /// longer than the simulator's.
     ShortestRemaining,
-    /// The largest weight over expected service time first; whoever is in service finishes (Cox and Smith 1961).
+    /// The largest weight over expected service time first, without preemption (Cox and Smith 1961).
     CMu,
-    /// The largest Gittins index first, interrupting: weight times the best ratio, over all horizons, of the
-    /// chance to finish within it to the expected service within it (Gittins 1989).
+    /// The largest Gittins index first, preemptive: weight times the best ratio, over all horizons, of the probability to
+    /// finish within the horizon to the expected service within it (Gittins 1989).
     Gittins,
 }
 
-/// What a discipline looks at of a request, beyond when it arrived.
+/// The attributes of a request by which a discipline orders it, beyond its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knows {
     /// Nothing.
     Nothing,
     /// Its weight.
     Weight,
-    /// Its weight, and the mean of the service time that is expected of it.
+    /// Its weight, and the mean of its expected service time.
     WeightAndMean,
-    /// Its weight, the law of the service time that is expected of it, and the service it has received: it may lose urgency
+    /// Its weight, the law of its expected service time, and the service it has received: the request can lose urgency
     /// while it is served.
     WeightAndLaw,
     /// The service time that it needs.
@@ -54,27 +54,27 @@ pub enum Knows {
 pub enum Formulas {
     /// Those for the order of arrival, with distributions.
     InOrder,
-    /// Means of those: the order interrupts nobody and knows no sizes, so the number in the station is the same.
+    /// Means of those: the order interrupts no request and ignores sizes, so the number in the station has the same law.
     Blind,
-    /// Those of shared servers, which do not depend on the law of service.
+    /// Those of shared servers, which depend only on the mean of the service time.
     Sharing,
     /// Those of classes of different weight; without such classes, those for the order of arrival.
     Classes,
     /// That of Schrage and Miller (1966).
     Shortest,
-    /// Those of the order of arrival where all indices are the same, and no other.
+    /// Those of the order of arrival where all indices are the same; otherwise none.
     Index,
     /// None: only the simulation answers.
     Unknown,
 }
 
-/// Everything that the rest of kendall asks of a discipline; [`crate::Queue`] has its order.
+/// All properties of a discipline that the rest of kendall uses; [`crate::Queue`] has its order.
 struct Properties {
     name: &'static str,
     notation: &'static str,
     /// Other names in common use.
     aliases: &'static [&'static str],
-    /// How servers serve by it, for sentences: "2 servers sharing".
+    /// A description of the service, for sentences: "2 servers sharing".
     words: &'static str,
     preempts: bool,
     shares: bool,
@@ -182,12 +182,12 @@ impl Discipline {
         self.properties().name
     }
 
-    /// The name in Kendall's notation, where it stands last.
+    /// The name in Kendall's notation, where it is the last part.
     pub fn notation(self) -> &'static str {
         self.properties().notation
     }
 
-    /// How servers serve by it, to stand behind their number: "2 servers sharing".
+    /// A description of the service, to follow the number of servers: "2 servers sharing".
     pub fn in_words(self) -> &'static str {
         self.properties().words
     }
@@ -198,13 +198,13 @@ impl Discipline {
         self.properties().preempts
     }
 
-    /// Whether all requests present share the servers, so that none waits for a turn.
+    /// Whether all requests present share the servers, so that none waits.
     #[inline]
     pub const fn shares(self) -> bool {
         self.properties().shares
     }
 
-    /// What it looks at of a request.
+    /// The attributes of a request by which it orders them.
     #[inline]
     pub const fn knows(self) -> Knows {
         self.properties().knows
@@ -222,7 +222,7 @@ impl fmt::Display for Discipline {
     }
 }
 
-/// No discipline has this name.
+/// The error for an unknown name of a discipline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown discipline {0:?}; known are {known}", known = known())]
 pub struct UnknownDiscipline(pub String);
@@ -236,7 +236,7 @@ fn known() -> String {
 impl FromStr for Discipline {
     type Err = UnknownDiscipline;
 
-    /// Reads the command-line name, the name in Kendall's notation, or another one in common use.
+    /// Reads the command-line name, the name in Kendall's notation, or another common name.
     fn from_str(text: &str) -> Result<Self, UnknownDiscipline> {
         let name = text.trim().to_lowercase().replace(['µ', 'μ'], "mu").replace(['_', ' '], "-");
         let is_called = |discipline: &Self| {

@@ -2,13 +2,13 @@
 
 use crate::law::Law;
 
-/// At how many quantiles of the law the index is tabulated.
+/// The number of quantiles of the law at which the index is tabulated.
 const QUANTILES: usize = 256;
-/// And at how many ages in geometric steps.
+/// The number of ages, in geometric steps, at which the index is tabulated as well.
 const STEPS: usize = 1024;
-/// Indices this near to each other, relatively, are one. An index is a quotient of differences, in which the law's own
-/// rounding is magnified to as much as 1e-10, and an f32 is off by up to 6e-8; a memoryless job that seemed to lose
-/// even that much would yield to its equals.
+/// Indices with at most this relative difference count as equal. An index is a quotient of differences, which
+/// magnifies the rounding of the law to as much as 1e-10, and an f32 is off by up to 6e-8; a memoryless job that
+/// seemed to lose that little would yield to its equals.
 const ROUNDING: f64 = 1e-7;
 
 /// The Gittins index of a job whose service time follows a law (Gittins 1989; Aalto, Ayesta and Righter 2009):
@@ -22,7 +22,7 @@ const ROUNDING: f64 = 1e-7;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GittinsTable {
     law: Law,
-    /// The mean of the law, which takes long to find where the law is of many samples.
+    /// The mean of the law, cached because it takes long to compute for a law of many samples.
     mean_s: f64,
     /// Received service and the index there, ascending in the former.
     points: Vec<(f64, f64)>,
@@ -31,8 +31,8 @@ pub struct GittinsTable {
 }
 
 impl GittinsTable {
-    /// Tabulates the index at 256 quantiles of the law, and at 1024 ages from a thousandth of its mean to its
-    /// far tail, where quantiles lie thin.
+    /// Tabulates the index at 256 quantiles of the law, and at 1024 ages from a thousandth of its mean to its far
+    /// tail, where quantiles are sparse.
     pub fn new(law: &Law) -> Self {
         let quantiles = (1..QUANTILES).map(|i| law.quantile_s(i as f64 / QUANTILES as f64));
         let (first, last) = (law.mean_s() * 1e-3, law.quantile_s(1.0 - 1e-6));
@@ -83,7 +83,7 @@ impl GittinsTable {
     pub fn residual_mean(&self, age: f64) -> f64 {
         let survival = self.law.survival(age);
         if survival > 0.0 {
-            // Whoever asks at age 0, asks for each new job.
+            // Age 0 is asked for at each new job, so it is cached.
             let received_s = if age > 0.0 { self.law.limited_mean_s(age) } else { 0.0 };
             (self.mean_s - received_s).max(0.0) / survival
         } else {
@@ -95,7 +95,7 @@ impl GittinsTable {
     /// `limit`. Takes logarithmic time.
     pub(crate) fn falls_below(&self, age: f64, weight: f64, limit: f64) -> Option<f64> {
         let mut at = self.points.partition_point(|point| point.0 <= age);
-        // As many points as are not below, in descending powers of two.
+        // The largest number of points that are all not below, built from descending powers of two.
         for (k, lowest) in self.lowest.iter().enumerate().rev() {
             if lowest.get(at).is_some_and(|least| weight * least >= limit) {
                 at += 1 << k;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// To the bit, at any age: the least difference would make it yield to its equals.
+    /// To the bit, at any age: with the least difference the job would yield to its equals.
     #[test]
     fn a_memoryless_job_keeps_its_index_exactly() {
         for mean_s in [1.0, 0.25, 1.0 / 4.2] {
@@ -162,7 +162,7 @@ mod tests {
             for (share, at, factor) in queries {
                 let age = share * share * law.quantile_s(1.0 - 1e-6);
                 let index = table.points[at.index(table.points.len())].1;
-                // An index itself and what lies next to it: where less and not less part.
+                // The index itself and its neighbours: the values at which less and not less differ.
                 for limit in [weight * index, weight * index * factor, 0.0, f64::INFINITY] {
                     let below = |point: &&(f64, f64)| point.0 > age && weight * point.1 < limit;
                     let scanned = table.points.iter().find(below).map(|point| point.0);

@@ -4,7 +4,8 @@ use crate::law::Law;
 use crate::profile::{Passing, Profile, Spacing};
 use kendall_stats::random::{Purpose, Rng, stream};
 
-/// The instants of an open stream, in seconds since its start. Endless unless it is a trace, or a profile that ends.
+/// The instants of an open stream, in seconds since its start. Endless except for a trace and for a profile that
+/// ends.
 #[derive(Debug)]
 pub struct Instants<'a> {
     source: Source<'a>,
@@ -26,18 +27,18 @@ impl<'a> Instants<'a> {
         Self { source: Source::Law(gap, stream(seed, Purpose::Arrivals, 0)), now_s: 0.0 }
     }
 
-    /// Those that were recorded.
+    /// Those of a recorded trace.
     pub(crate) fn of_trace(instants_s: &'a [f64]) -> Self {
         Self { source: Source::Trace(instants_s.iter()), now_s: 0.0 }
     }
 
-    /// Those of a rate that changes.
+    /// Those of a rate that changes over time.
     pub(crate) fn of_profile(profile: &Profile, seed: u64) -> Self {
         let random = stream(seed, Purpose::Arrivals, 0);
         Self { source: Source::Varying(profile.passing(), profile.spacing, random), now_s: 0.0 }
     }
 
-    /// Writes the next instants, as many as there is room for, and says how many there were: fewer at the end of a
+    /// Fills the slice with the next instants and returns how many there are: fewer than its length at the end of a
     /// trace.
     pub fn fill(&mut self, instants_s: &mut [f64]) -> usize {
         if let Source::Law(gap, rng) = &mut self.source {

@@ -1,7 +1,7 @@
 //! Laws of random times: service times, gaps between arrivals, think times. All times are in seconds.
 //!
-//! Each law knows its moments, its survival function and its limited mean in closed form, and is sampled from a
-//! seeded stream. Nothing here is fitted or integrated numerically.
+//! Each law knows its moments, its survival function and its limited mean in closed form, and is sampled from
+//! a seeded stream. This module fits and integrates nothing numerically.
 
 mod drawing;
 #[cfg(test)]
@@ -23,9 +23,9 @@ pub enum Law {
         /// The mean.
         mean_s: f64,
     },
-    /// Always the same. Letter D.
+    /// Constant. Letter D.
     Constant {
-        /// That value.
+        /// The constant value.
         mean_s: f64,
     },
     /// The sum of `shape` exponential times; squared coefficient of variation 1/shape. Letter E.
@@ -35,7 +35,7 @@ pub enum Law {
         /// The mean of the sum.
         mean_s: f64,
     },
-    /// One of several exponential times, by chance. Letter H.
+    /// One of several exponential times, at random. Letter H.
     Hyperexponential {
         /// Probability and mean of each.
         parts: Vec<(f64, f64)>,
@@ -61,12 +61,12 @@ pub enum Law {
         /// The mean; the minimum is `mean_s`·(shape − 1)/shape.
         mean_s: f64,
     },
-    /// One of several laws, by chance. Letter G.
+    /// One of several laws, at random. Letter G.
     Mixture {
         /// The parts; their probabilities add up to 1.
         parts: Vec<Part>,
     },
-    /// One of the samples of a measurement, each as likely as the other. Letter G.
+    /// One of the samples of a measurement, all equally likely. Letter G.
     Empirical {
         /// The samples in ascending order.
         samples_s: Arc<[f64]>,
@@ -76,13 +76,13 @@ pub enum Law {
 /// One part of a [`Law::Mixture`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// The chance of this part.
+    /// The probability of this part.
     pub probability: f64,
     /// Its law.
     pub of: Law,
 }
 
-/// Why a law cannot be.
+/// The reason why a law is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum LawError {
@@ -111,7 +111,7 @@ impl Law {
         Ok(law)
     }
 
-    /// Says what is impossible about the law, if anything is.
+    /// Checks that the law is valid.
     ///
     /// # Errors
     /// Fails on parameters that are negative, not finite, or do not make a probability law.

@@ -1,10 +1,12 @@
-//! The vocabulary of kendall: what a [`Station`] is, what is known of it, and what an [`Answer`] says.
+//! The vocabulary of kendall: the [`Station`], its laws and conditions, and the [`Answer`] that a method
+//! gives.
 //!
-//! A station is written in Kendall's notation A/S/c/K/N/D: requests arrive so, are served so, by c servers,
-//! with room for K, from a population of N, in the order D. Formula, simulation and measurement all speak of
-//! stations in these words and all give the same [`Answer`], so that they can be laid side by side.
+//! A station is written in Kendall's notation A/S/c/K/N/D: arrivals, service times, c servers, capacity K, a
+//! population of N, and the discipline D. Formula, simulation and measurement all use these terms and all
+//! return an [`Answer`], so that their results can be compared.
 //!
-//! This crate never reads a clock and does no I/O. Instants are passed in, and everything random is drawn from
+//! This crate never reads a clock and does no I/O. Callers pass instants in, and everything random is drawn
+//! from
 //! the seeded streams of `kendall_stats::random`, so the same seed gives the same numbers on every platform.
 
 mod answer;

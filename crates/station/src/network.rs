@@ -1,7 +1,7 @@
-//! Several stations that customers pass through: where they come from, and where each goes next.
+//! Networks of stations: where customers arrive, and where each goes next.
 //!
 //! A [`Network`] is open, with arrivals at some of its nodes, or closed, with one population of users that think between
-//! an answer and the next request. A [`Station`] is a network of one node. The form in which it is written down:
+//! an answer and the next request. A [`Station`] is a network of one node. The file format:
 //!
 //! ```toml
 //! [[station]]
@@ -34,10 +34,10 @@ use crate::law::{Law, LawError, ServiceTime};
 use crate::station::{Servers, Station, StationError, validate_arrivals};
 use traffic::Ways;
 
-/// From each node, by name, the chance of each next one; what is missing from 1 leaves the network.
+/// The routing probabilities from each node, by name, to each next one; the remainder to 1 leaves the network.
 pub type Routes = BTreeMap<String, BTreeMap<String, f64>>;
 
-/// Stations and the ways between them.
+/// Stations and the routes between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -59,42 +59,42 @@ pub struct Network {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Its name, by which the routing speaks of it.
+    /// Its name, which the routing refers to.
     pub name: String,
     /// What one server needs for one customer.
     pub service: ServiceTime,
     /// How many servers; one by default.
     #[serde(default = "one")]
     pub servers: Servers,
-    /// Room for this many customers, waiting and in service; `None` is unlimited.
+    /// The capacity: the most customers, waiting and in service; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
-    /// What becomes of customers from other nodes when it is full. Those from outside are turned away in any case.
+    /// What happens to customers from other nodes when it is full. Customers from outside are rejected in any case.
     #[serde(default)]
     pub when_full: WhenFull,
     /// The order of service.
     #[serde(default)]
     pub discipline: Discipline,
-    /// When customers come from outside; an open stream, or `None`.
+    /// The arrivals from outside, an open stream; `None` for no arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "arrivals")]
     pub arrivals: Option<Arrivals>,
     /// The service times of classes that have their own here, by the name of the class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, ServiceTime>,
-    /// What else can befall customers and servers here.
+    /// The conditions at this node: patience, retries, breakdowns and others.
     #[serde(default, skip_serializing_if = "Conditions::are_none")]
     pub conditions: Conditions,
 }
 
-/// What becomes of a customer that comes from another node and finds no room.
+/// What happens to a customer from another node that finds the node full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// It is turned away, and retries or is lost.
+    /// The node rejects it; it then retries or is lost.
     #[default]
     Lose,
-    /// It keeps its server at the node where it was served until there is room, first come, first in: blocking after
-    /// service (Perros 1994, section 1.3).
+    /// It keeps its server at the previous node until there is capacity, in order of blocking: blocking after service
+    /// (Perros 1994, section 1.3).
     Block,
 }
 
@@ -106,7 +106,7 @@ pub struct Population {
     pub count: u32,
     /// The time between an answer and the next request.
     pub think: Law,
-    /// The chance that a request goes first to each node, by name; together 1.
+    /// The probability that a request enters at each node, by name; they add up to 1.
     pub enter: BTreeMap<String, f64>,
 }
 
@@ -121,12 +121,12 @@ pub struct RoutedClass {
     /// What a second of delay of one of its customers costs: its priority, the larger the more urgent.
     #[serde(default = "unit")]
     pub weight: f64,
-    /// Its own ways; `None` for those of the network.
+    /// Its own routes; `None` for those of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<Routes>,
 }
 
-/// Why a network cannot be.
+/// The reason why a network is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NetworkError {
@@ -136,9 +136,9 @@ pub enum NetworkError {
     SameNode(String),
     #[error("two classes are called {0:?}; give each its own name")]
     SameClass(String),
-    #[error("{place} names the station {name:?}, and there is none")]
+    #[error("{place} names the station {name:?}, which does not exist")]
     UnknownNode { place: &'static str, name: String },
-    #[error("station {node:?} has a service time for the class {class:?}, and there is none")]
+    #[error("station {node:?} has a service time for the class {class:?}, which does not exist")]
     UnknownClass { node: String, class: String },
     #[error("station {node:?}: {why}")]
     Node { node: String, why: StationError },
@@ -156,11 +156,11 @@ pub enum NetworkError {
     Think(LawError),
     #[error("a closed network needs at least one user")]
     NoUsers,
-    #[error("nobody comes: state arrivals at a station, or users")]
+    #[error("the network has no arrivals; set arrivals at a station, or users")]
     Nobody,
-    #[error("both users and arrivals are stated; a network is either closed or open")]
+    #[error("both users and arrivals are set; a network is either closed or open")]
     OpenAndClosed,
-    #[error("whoever comes to station {0:?} can never leave the network")]
+    #[error("customers at station {0:?} can never leave the network; give them a route to the exit")]
     NoWayOut(String),
     #[error("the shares of the classes add up to {0}; they must be positive and add up to 1")]
     Shares(f64),
@@ -191,21 +191,21 @@ fn arrivals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arrival
 }
 
 impl Network {
-    /// The place of a node among the nodes.
+    /// The index of a node.
     pub fn index(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
 
-    /// The ways of a class; those of the network where it has none of its own or there is no such class.
+    /// The routes of a class; those of the network where the class has no separate routes or does not exist.
     pub fn routes(&self, class: usize) -> &Routes {
         self.classes.get(class).and_then(|class| class.routing.as_ref()).unwrap_or(&self.routing)
     }
 
-    /// Says what is impossible about the network, if anything is.
+    /// Checks that the network is valid.
     ///
     /// # Errors
-    /// Fails on names that are missing or double, on impossible nodes, probabilities and classes, where nobody comes,
-    /// and where somebody could never leave.
+    /// Fails on missing or duplicate names, on invalid nodes, probabilities and classes, on a network without arrivals,
+    /// and on a node from which customers can never leave.
     pub fn validate(&self) -> Result<(), NetworkError> {
         if self.nodes.is_empty() {
             return Err(NetworkError::NoNode);
@@ -286,7 +286,7 @@ impl Network {
                 return Err(NetworkError::Routing { from: from.clone(), sum });
             }
         }
-        // Backwards from the exit: whoever is not reached so can never leave.
+        // A search backwards from the exit: customers at the nodes that it does not reach can never leave.
         let mut leaves: Vec<bool> = vec![false; self.nodes.len()];
         let mut more = true;
         while std::mem::take(&mut more) {
@@ -319,8 +319,9 @@ impl Network {
         }
     }
 
-    /// The arrival rate of each class at each node, in 1/s, from outside and from other nodes, if nobody is lost on the
-    /// way: the solution of the traffic equations λ = γ + λP (Jackson 1957). Of a closed network, visits per request.
+    /// The arrival rate of each class at each node, in 1/s, from outside and from other nodes, if no customer is lost on
+    /// the way: the solution of the traffic equations λ = γ + λP (Jackson 1957). For a closed network, visits per
+    /// request.
     pub fn flows(&self) -> Vec<Vec<f64>> {
         let outside: Vec<f64> = self
             .nodes
@@ -343,7 +344,7 @@ impl Network {
 }
 
 impl Node {
-    /// A node with unlimited room, FIFO, and no arrivals from outside.
+    /// A node with unlimited capacity, FIFO, and no arrivals from outside.
     pub fn new(name: impl Into<String>, service: ServiceTime, servers: Servers) -> Self {
         Self {
             name: name.into(),
@@ -358,7 +359,7 @@ impl Node {
         }
     }
 
-    /// How many customers come from outside, in 1/s in the long run.
+    /// The long-run arrival rate from outside, in 1/s.
     pub fn rate_per_s(&self) -> f64 {
         let batch = self.conditions.batch.as_ref().map_or(1.0, crate::Batch::mean);
         self.arrivals.as_ref().and_then(Arrivals::rate_per_s).unwrap_or(0.0) * batch

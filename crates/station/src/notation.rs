@@ -1,6 +1,6 @@
 //! Kendall's notation as text: "M/M/6", "M/G/2/50", "D/M/1", "M/M/4/∞/20/PS".
 //!
-//! The notation names the kinds of laws, not their rates, so parsing gives a [`Notation`]; with rates beside it,
+//! The notation names the kinds of laws, not their rates, so parsing gives a [`Notation`]; together with rates,
 //! that becomes a [`Station`].
 
 use std::fmt;
@@ -42,36 +42,36 @@ pub struct Notation {
     pub service: Kind,
     /// How many servers.
     pub servers: Servers,
-    /// Room in the station; `None` is unlimited.
+    /// The capacity of the station; `None` is unlimited.
     pub capacity: Option<u64>,
     /// Users of a closed population; `None` for an open stream.
     pub population: Option<u32>,
-    /// The order of service; `None` where it is not named, which is FIFO unless the context says otherwise.
+    /// The discipline; `None` where it is not named, which is FIFO unless the context says otherwise.
     pub discipline: Option<Discipline>,
 }
 
-/// Why a text is not a station.
+/// The reason why a text is not a station.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NotationError {
     #[error("{0:?} is not in Kendall's notation; write arrivals/service/servers, such as M/M/6 or M/G/2/50")]
     TooShort(String),
-    #[error("{0:?} has parts after the discipline, which stands last: A/S/c/K/N/D")]
+    #[error("{0:?} has parts after the discipline, which must be last: A/S/c/K/N/D")]
     TooLong(String),
     #[error("{0:?} is not a law; known are M, D, E2 (any number of stages), H2, U, LN, Pa and G")]
     Law(String),
     #[error("{0:?} is not a number of servers; it must be a whole number from 1 on")]
     Servers(String),
-    #[error("{0:?} is neither a room or population (a whole number or ∞) nor a discipline")]
+    #[error("{0:?} is neither a capacity or population (a whole number or ∞) nor a discipline")]
     Part(String),
-    #[error("a law of kind {0} needs its squared coefficient of variation beside its mean")]
+    #[error("a law of kind {0} needs its squared coefficient of variation in addition to its mean")]
     NeedsScv(Kind),
     #[error("a law of kind {kind} cannot have a squared coefficient of variation of {scv}; {must}")]
     Scv { kind: Kind, scv: f64, must: &'static str },
 }
 
 impl Kind {
-    /// Whether a law of this kind takes a squared coefficient of variation beside its mean.
+    /// Whether a law of this kind takes a squared coefficient of variation in addition to its mean.
     pub fn takes_scv(self) -> bool {
         match self {
             Self::Exponential | Self::Constant | Self::Erlang(_) => false,
@@ -99,7 +99,7 @@ impl Kind {
         if let (Some(implied), Some(scv)) = (implied, scv)
             && (implied - scv).abs() > 1e-6
         {
-            return refuse("its kind says it already, so leave it out");
+            return refuse("the kind determines it, so leave it out");
         }
         Ok(match self {
             Self::Exponential => Law::Exponential { mean_s },
@@ -287,7 +287,7 @@ impl fmt::Display for Station {
     }
 }
 
-/// The parts /K/N/D, each of which stands only where it says something.
+/// Writes the parts /K/N/D, each only where it differs from the default.
 fn write_tail(
     f: &mut fmt::Formatter<'_>,
     capacity: Option<u64>,
@@ -344,7 +344,7 @@ mod tests {
         assert!(fault("Q/M/1").starts_with("\"Q\" is not a law"));
         assert!(fault("E0/M/1").contains("not a law"));
         assert!(fault("M/M/0").contains("number of servers"));
-        assert!(fault("M/M/1/PS/5").contains("neither a room"));
+        assert!(fault("M/M/1/PS/5").contains("neither a capacity"));
         assert!(fault("M/M/1/5/6/7/8").contains("after the discipline"));
         assert!(fault("M/M/1/0").contains("neither"));
     }
@@ -382,7 +382,7 @@ mod tests {
     fn a_kind_takes_the_variation_that_it_does_not_imply() {
         for text in ["M", "D", "E2", "H2", "U", "LN", "Pa", "G"] {
             let kind: Kind = text.parse().unwrap();
-            // 2 for those above 1, 0.2 for U: what a kind takes, it has.
+            // 2 for kinds above 1, 0.2 for U: the law has the variation that was given.
             let law = [2.0, 0.2].into_iter().find_map(|scv| kind.law(1.0, Some(scv)).ok());
             assert_eq!(kind.takes_scv(), law.is_some(), "{kind}");
         }

@@ -1,8 +1,8 @@
 //! A rate of arrivals that changes over time: a day's profile, a burst, a ramp.
 //!
-//! A Poisson stream of varying rate λ(t) is drawn exactly, by inversion: its instants are those at which
-//! Λ(t) = ∫λ reaches the instants of a Poisson stream of rate 1 (Çınlar 1975, section 4.7), and an even stream those at
-//! which it reaches 1, 2, 3, …. The rate is piecewise constant or linear, so Λ is piecewise linear or quadratic and its
+//! A Poisson stream of varying rate λ(t) is drawn exactly, by inversion: its instants are those at which Λ(t) = ∫λ
+//! reaches the instants of a Poisson stream of rate 1 (Çınlar 1975, section 4.7). An even stream has its instants where
+//! Λ reaches 1, 2, 3, …. The rate is piecewise constant or linear, so Λ is piecewise linear or quadratic and its
 //! inverse is in closed form.
 
 use serde::{Deserialize, Serialize};
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 /// How a rate changes over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Instants since the start, in seconds, ascending from 0, and the rate there, in 1/s. With lines between them, two
-    /// points at one instant are a jump.
+    /// Instants since the start, in seconds, ascending from 0, and the rate there, in 1/s. With linear interpolation,
+    /// two points at one instant are a jump.
     pub points: Vec<(f64, f64)>,
     /// The rate between two points.
     #[serde(default)]
     pub between: Between,
-    /// After this time, in seconds, it begins anew. Without it, the rate of the last point holds for ever.
+    /// The period, in seconds, after which the profile restarts. Without it, the rate of the last point holds for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_s: Option<f64>,
-    /// How arrivals fall within what the rate says.
+    /// How arrivals are distributed, given the rate.
     #[serde(default)]
     pub spacing: Spacing,
 }
 
-/// How arrivals fall within what the rate of a [`Profile`] says.
+/// How arrivals are distributed, given the rate of a [`Profile`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// By chance, independently of each other: a Poisson stream.
+    /// Random and independent: a Poisson stream.
     #[default]
     Poisson,
-    /// Evenly: the n-th comes when n are expected. Of a constant rate, with constant gaps.
+    /// Even: the n-th arrives when the expected number is n. At a constant rate, the gaps are constant.
     Even,
 }
 
@@ -42,11 +42,11 @@ pub enum Between {
     /// That of the earlier point.
     #[default]
     Steps,
-    /// On the line from the one to the other; in a period, from the last point back to the first.
+    /// Interpolated linearly between the two points; in a period, also from the last point back to the first.
     Lines,
 }
 
-/// Why a profile cannot be.
+/// The reason why a profile is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ProfileError {
@@ -59,14 +59,14 @@ pub enum ProfileError {
     #[error("the rate at {at_s} s is {rate_per_s}; it must be zero or more, and finite")]
     Rate { at_s: f64, rate_per_s: f64 },
     #[error(
-        "the period of {period_s} s must be finite, positive, and not end before the last point at {last_s} s"
+        "the period of {period_s} s must be finite and positive, and must not end before the last point at {last_s} s"
     )]
     Period { period_s: f64, last_s: f64 },
     #[error("the rate is zero all the time")]
     Nobody,
 }
 
-/// A stretch on which the rate is a line.
+/// A stretch on which the rate is linear.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from_s: f64,
@@ -81,12 +81,12 @@ struct Stretch {
 impl Stretch {
     /// ∫λ over the first `time_s` of it.
     fn expected(&self, time_s: f64) -> f64 {
-        // As the mean of two rates, which does not cancel where the line falls.
+        // The mean of two rates, which does not cancel where the rate falls.
         let to_per_s = (self.rate_per_s + self.slope * time_s).max(0.0);
         (self.rate_per_s + to_per_s) / 2.0 * time_s
     }
 
-    /// After what time ∫λ is `expected`.
+    /// The time after which ∫λ is `expected`.
     fn inverse_s(&self, expected: f64) -> f64 {
         let root = (self.rate_per_s * self.rate_per_s + 2.0 * self.slope * expected).max(0.0).sqrt();
         let sum = self.rate_per_s + root;
@@ -95,10 +95,11 @@ impl Stretch {
 }
 
 impl Profile {
-    /// Says what is impossible about the profile, if anything is.
+    /// Checks that the profile is valid.
     ///
     /// # Errors
-    /// Fails on points out of order, rates that are no rates, a period that ends too early, and where nobody comes.
+    /// Fails on points out of order, on rates that are negative or not finite, on a period that ends too early, and on
+    /// a rate that is always zero.
     pub fn validate(&self) -> Result<(), ProfileError> {
         let first = self.points.first().ok_or(ProfileError::Empty)?;
         if first.0 != 0.0 {
@@ -135,7 +136,7 @@ impl Profile {
         }
     }
 
-    /// How many arrivals are expected from the start until an instant, Λ(t).
+    /// The expected number of arrivals from the start until an instant, Λ(t).
     pub fn expected(&self, until_s: f64) -> f64 {
         let (cycles, rest_s) = match self.period_s {
             Some(period_s) => ((until_s / period_s).floor(), until_s % period_s),
@@ -149,8 +150,8 @@ impl Profile {
         whole + parts + after_s * self.rest_per_s()
     }
 
-    /// The mean rate in the long run, in 1/s: over a period, or that of the last point; where that is zero, the mean
-    /// until the last point.
+    /// The mean long-run rate, in 1/s: over a period, or that of the last point; where that is zero, the mean until the
+    /// last point.
     pub fn mean_rate_per_s(&self) -> f64 {
         match self.period_s {
             Some(period_s) => self.once() / period_s,
@@ -159,13 +160,13 @@ impl Profile {
         }
     }
 
-    /// After what time, in seconds, nobody comes any more; `None` if that never is.
+    /// The time, in seconds, after which there are no more arrivals; `None` for an endless profile.
     pub fn ends_s(&self) -> Option<f64> {
         let over = self.period_s.is_none() && self.last().1 <= 0.0;
         over.then(|| self.last().0)
     }
 
-    /// Whether it begins anew for ever, so that averages over its periods settle.
+    /// Whether the profile repeats for ever, so that averages over its periods settle.
     pub fn is_periodic(&self) -> bool {
         self.period_s.is_some()
     }
@@ -179,7 +180,7 @@ impl Profile {
         }
     }
 
-    /// The last point; of no point at all, nothing at 0.
+    /// The last point; (0, 0) for an empty profile.
     fn last(&self) -> (f64, f64) {
         self.points.last().copied().unwrap_or((0.0, 0.0))
     }
@@ -212,7 +213,7 @@ impl Profile {
         self.points.iter().zip(ends).map(stretch).collect()
     }
 
-    /// Sets out from the start.
+    /// An iterator over the arrivals, from the start.
     pub(crate) fn passing(&self) -> Passing {
         Passing {
             stretches: self.stretches(),
@@ -227,7 +228,7 @@ impl Profile {
     }
 }
 
-/// Time as it passes through a profile, from arrival to arrival.
+/// The position in a profile, which advances from arrival to arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Passing {
     stretches: Vec<Stretch>,
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_profiles_are_refused_in_words() {
+    fn invalid_profiles_are_rejected() {
         let refused = |points: &[(f64, f64)], period_s| {
             profile(points, Between::Steps, period_s).validate().unwrap_err().to_string()
         };
@@ -357,7 +358,7 @@ mod tests {
     }
 
     proptest! {
-        /// Λ of an instant is what led to it, whatever the profile.
+        /// Λ at an instant equals the hazard that led to it, for every profile.
         #[test]
         fn drawing_inverts_the_expected_number(
             gaps in prop::collection::vec((0.01f64..10.0, 0.0f64..100.0), 1..8),

@@ -1,8 +1,8 @@
-//! The waiting room of a station as a data structure: one [`Queue`] for every [`Discipline`].
+//! The queue of a station as a data structure: one [`Queue`] for every [`Discipline`].
 //!
-//! The simulator and the live server's worker pool take their next job from the same queue. It reads no clock:
-//! whoever serves tells it how much service a job has received. Times may be in any one unit (the simulator
-//! counts seconds, the hash-reversal server counts candidates), as long as sizes and received service share it.
+//! The simulator and the live server's worker pool take their next job from the same queue. It reads no clock: the server
+//! of a job reports how much service the job has received. Times can be in any one unit (the simulator counts seconds,
+//! the hash-reversal server counts candidates), as long as sizes and received service share it.
 //!
 //! Every discipline is an order by one number, its *rank*, which does not change while a job waits. Among equal
 //! ranks, Gittins prefers the job served most; all others, and ties beyond that, go by arrival.
@@ -21,24 +21,24 @@ use heap::Heap;
 use levels::Levels;
 use line::Line;
 
-/// What is known of the service that a job needs in total.
+/// What is known of the total service that a job needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Size {
-    /// Nothing: all such jobs are taken to be alike.
+    /// Nothing: all such jobs count as alike.
     #[default]
     Unknown,
     /// Exactly this much.
     Exactly(f64),
     /// Anything up to this much, uniformly: the search for an answer that lies anywhere in a range.
     UniformUpTo(f64),
-    /// Exponential with this mean: however long it was served, it still needs as much.
+    /// Exponential with this mean: the expected remainder is the same at every age.
     Memoryless(f64),
-    /// A law, with its indices tabulated.
+    /// A law, with its tabulated indices.
     Law(Arc<GittinsTable>),
 }
 
 impl Size {
-    /// The expected service still needed after some.
+    /// The expected remaining service after some service.
     #[inline]
     fn remaining(&self, attained: f64) -> f64 {
         match self {
@@ -54,21 +54,21 @@ impl Size {
 /// What a discipline may know of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// What a second of its delay costs: its priority, the larger the more urgent.
+    /// The cost of a second of its delay: its priority, the larger the more urgent.
     pub weight: f64,
-    /// What is known of the service it needs in total.
+    /// What is known of the total service it needs.
     pub size: Size,
     /// The service it has received.
     pub attained: f64,
 }
 
 impl Job {
-    /// A job of weight 1 of which nothing is known.
+    /// A job of weight 1 of unknown size.
     pub fn new() -> Self {
         Self { weight: 1.0, size: Size::Unknown, attained: 0.0 }
     }
 
-    /// The Gittins index: for a known size, a uniform and a memoryless one, one over the expected remaining service.
+    /// The Gittins index: for a known, a uniform and a memoryless size, one over the expected remaining service.
     fn gittins(&self) -> f64 {
         match &self.size {
             Size::Law(table) => table.index(self.attained),
@@ -83,7 +83,7 @@ impl Default for Job {
     }
 }
 
-/// The place of a waiting job; smaller goes first.
+/// The position of a waiting job; smaller goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     rank: Ordered,
@@ -92,32 +92,33 @@ struct Key {
 }
 
 impl Key {
-    /// Of those who are all of one rank.
+    /// The key of all jobs where all ranks are equal.
     const COMMON: Self = Self { rank: Ordered::ZERO, tie: Ordered::ZERO, turn: 0 };
 }
 
-/// A waiting job's receipt, by which it can be taken back.
+/// A receipt for a waiting job, by which the job can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     key: Key,
     place: u32,
 }
 
-/// How urgent a job is, in the eyes of one discipline: the smaller goes first.
+/// The urgency of a job under one discipline: the smaller goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(Ordered);
 
-/// A job that left the queue, with whatever was queued with it.
+/// A job that left the queue, with the item that was queued with it.
 #[derive(Clone, Debug)]
 pub struct Entry<T> {
-    /// What the discipline knows of the job. Whoever serves it adds to `attained`.
+    /// What the discipline knows of the job. The server adds to `attained`.
     pub job: Job,
-    /// The thing itself.
+    /// The queued item.
     pub item: T,
     arrival: i64,
 }
 
-/// The jobs that wait at a station, in the order of one discipline. Unbounded: whoever admits, bounds.
+/// The jobs that wait at a station, in the order of one discipline. Unbounded: the caller that admits jobs enforces the
+/// capacity.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     discipline: Discipline,
@@ -125,8 +126,8 @@ pub struct Queue<T> {
     next_turn: i64,
 }
 
-/// Where all ranks are the same the order is that of the turns, and a line is faster than a heap; where there are few, a
-/// line for each is. Of a ticket for a line only the turn counts, for one of several the rank and the turn.
+/// Where all ranks are the same, the order is that of arrival, and a line is faster than a heap; where there are few
+/// ranks, a line for each is. A ticket for a single line uses only the turn, one for several lines the rank and the turn.
 #[derive(Clone, Debug)]
 enum Waiting<T> {
     FirstComes(Line<T>),
@@ -150,9 +151,9 @@ impl<T> Queue<T> {
         Self { discipline, waiting, next_turn: 0 }
     }
 
-    /// An empty queue for jobs of few kinds, alike in weight and size, as a few classes of customers are: the same order,
-    /// found faster. Adding a job takes time in proportion to the number of kinds that have ever waited. Disciplines that
-    /// go by the service received gain nothing by it.
+    /// An empty queue for jobs of few kinds, alike in weight and size, such as a few classes of customers: the same
+    /// order, found faster. Adding a job takes time proportional to the number of kinds that have ever waited.
+    /// Disciplines that order by received service gain nothing from it.
     pub fn of_few_kinds(discipline: Discipline) -> Self {
         match discipline.knows() {
             Knows::Weight | Knows::WeightAndMean => {
@@ -167,7 +168,7 @@ impl<T> Queue<T> {
         self.discipline
     }
 
-    /// How many jobs wait.
+    /// The number of waiting jobs.
     pub fn len(&self) -> usize {
         match &self.waiting {
             Waiting::FirstComes(line) | Waiting::LastComes(line) => line.len(),
@@ -176,7 +177,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Whether none waits.
+    /// Whether no job waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -188,21 +189,21 @@ impl<T> Queue<T> {
         self.insert(Entry { job, item, arrival }, arrival)
     }
 
-    /// A job that has just arrived and need not wait: it goes straight into service. Should it be interrupted, its place
-    /// is by this arrival.
+    /// Registers a job that has just arrived and goes straight into service. If it is interrupted, its position is by
+    /// this arrival.
     #[inline]
     pub fn admit(&mut self, job: Job, item: T) -> Entry<T> {
         Entry { job, item, arrival: self.take_turn() }
     }
 
-    /// Puts back a job that was interrupted. It keeps its place by arrival, except in processor sharing, where
-    /// it has had its turn and goes behind all others.
+    /// Puts back a job that was interrupted. It keeps its position by arrival, except under processor sharing, where it
+    /// goes behind all others.
     pub fn resume(&mut self, entry: Entry<T>) -> Ticket {
         let turn = if self.discipline.shares() { self.take_turn() } else { entry.arrival };
         self.insert(entry, turn)
     }
 
-    /// The receipt of the job that is to be served next.
+    /// The ticket of the job that is next in the order of service.
     #[inline]
     pub fn head(&self) -> Option<Ticket> {
         let in_line = |(turn, _)| Ticket { key: Key { turn, ..Key::COMMON }, place: 0 };
@@ -216,7 +217,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes the job that is to be served next.
+    /// Removes the job that is next in the order of service.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<T>> {
         match &mut self.waiting {
@@ -227,7 +228,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes back a waiting job, whose client went away. `None` if it no longer waits.
+    /// Removes a waiting job whose client went away. `None` if it no longer waits.
     pub fn remove(&mut self, ticket: Ticket) -> Option<Entry<T>> {
         match &mut self.waiting {
             Waiting::FirstComes(line) | Waiting::LastComes(line) => line.remove(ticket.key.turn),
@@ -236,9 +237,9 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Whether a job in service must make way for the first one waiting. The question that a worker asks
-    /// between two chunks of work. Never true for disciplines that do not preempt, nor among equals, except in
-    /// processor sharing, where whoever waits has the next turn.
+    /// Whether a job in service must yield to the first one waiting. A worker checks this between two chunks of work.
+    /// Never true for disciplines without preemption, nor among equals, except under processor sharing, where a waiting
+    /// job always has the next turn.
     pub fn outranks(&self, running: &Job) -> bool {
         if self.discipline.shares() {
             return !self.is_empty();
@@ -247,26 +248,26 @@ impl<T> Queue<T> {
         self.discipline.preempts() && self.head().is_some_and(outranks)
     }
 
-    /// How urgent a job is now. Of several jobs it is faster to compare these than to ask of each two.
+    /// The current urgency of a job. To order several jobs, comparing these is faster than comparing each pair of jobs.
     #[inline]
     pub fn rank(&self, job: &Job) -> Rank {
         Rank(rank(self.discipline, job))
     }
 
-    /// How urgent the first one waiting is.
+    /// The urgency of the first one waiting.
     #[inline]
     pub fn first_rank(&self) -> Option<Rank> {
         self.head().map(|head| Rank(head.key.rank))
     }
 
-    /// Of two jobs in service, whether `a` should be interrupted rather than `b`.
+    /// Whether, of two jobs in service, `a` should be interrupted rather than `b`.
     pub fn less_urgent(&self, a: &Job, b: &Job) -> bool {
         rank(self.discipline, a) > rank(self.discipline, b)
     }
 
-    /// The further service after which the first one waiting will outrank this job in service, should nobody
-    /// else arrive. `None` if that cannot be before the job ends. Only laws with a falling hazard rate are
-    /// overtaken so; the answer is then exact to the grid of [`GittinsTable`].
+    /// The further service after which the first one waiting will outrank this job in service, if no other job arrives.
+    /// `None` if the job ends before that. This only happens for laws with a falling hazard rate; the answer is then
+    /// exact to the grid of [`GittinsTable`].
     pub fn overtaken_after(&self, running: &Job) -> Option<f64> {
         let (Knows::WeightAndLaw, Size::Law(table)) = (self.discipline.knows(), &running.size) else {
             return None;

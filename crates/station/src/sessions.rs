@@ -1,8 +1,8 @@
-//! Sessions, or partly open arrivals: users come as an open stream, make some requests each, one at a time and with time
-//! to think after each answer, and leave (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
+//! Sessions, or partly open arrivals: users arrive as an open stream, make some requests each, one at a time and with a
+//! think time after each answer, and leave (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
 //!
-//! With few requests a session such a load behaves as an open one, with many as a closed one. [`Crowd`] follows the users
-//! in whatever time its owner keeps: the simulator's or the real one.
+//! With few requests per session such a load behaves like an open one, with many like a closed one. [`Crowd`] follows the
+//! users in virtual or real time: the caller passes the time in.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,12 +14,12 @@ use crate::instants::Instants;
 use crate::law::Law;
 use kendall_stats::random::{Purpose, Rng, stream};
 
-/// Users who come, make some requests, and leave.
+/// Users that arrive, make some requests, and leave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sessions {
     /// The law of the gap between the beginnings of two sessions; Poisson if it is exponential.
     pub gap: Law,
-    /// How many requests a session makes.
+    /// The number of requests of a session.
     pub requests: Batch,
     /// The time between an answer and the next request of the same session.
     pub think: Law,
@@ -31,21 +31,21 @@ impl Sessions {
         self.requests.mean() / self.gap.mean_s()
     }
 
-    /// The same with sessions so often that there are this many requests per second.
+    /// The same sessions, at a rate that gives this many requests per second.
     #[must_use]
     pub fn at_rate(&self, rate_per_s: f64) -> Self {
         Self { gap: self.gap.with_mean(self.requests.mean() / rate_per_s), ..self.clone() }
     }
 
-    /// The mean number of sessions that think at an instant, whatever the answers take (Little 1961): all but the last
-    /// request of each are followed by a think time.
+    /// The mean number of sessions in their think time at an instant, whatever the response times (Little 1961): a think
+    /// time follows all but the last request of each session.
     pub fn thinking(&self) -> f64 {
         (self.requests.mean() - 1.0).max(0.0) * self.think.mean_s() / self.gap.mean_s()
     }
 }
 
-/// The users of sessions that have begun, and those still to come. What the n-th session does, but for the answers it
-/// waits for, is a pure function of (seed, n).
+/// The users of sessions that have begun, and those still to arrive. Apart from the response times, what the n-th session
+/// does is a pure function of (seed, n).
 #[derive(Debug)]
 pub struct Crowd<'a> {
     think: &'a Law,
@@ -54,10 +54,10 @@ pub struct Crowd<'a> {
     starts: Instants<'a>,
     next_start_s: Option<f64>,
     begun: u64,
-    /// When which of those who think will send.
+    /// The users in their think time, by when they will send.
     thinking: BinaryHeap<Reverse<(Instant, u32)>>,
     users: Vec<User>,
-    /// The places of those who have left, for those who come.
+    /// Free slots of users that have left, for new users.
     vacant: Vec<u32>,
 }
 
@@ -87,7 +87,7 @@ impl PartialOrd for Instant {
 }
 
 impl<'a> Crowd<'a> {
-    /// Nobody is there yet.
+    /// No user has arrived yet.
     pub fn new(sessions: &'a Sessions, seed: u64) -> Self {
         let mut starts = Instants::of_gaps(&sessions.gap, seed);
         Self {
@@ -103,7 +103,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// When the next request is due, in seconds, unless an answer brings one before; `None` if none is.
+    /// When the next request is due, in seconds, unless an answer brings an earlier one; `None` if no request is due.
     pub fn next_s(&self) -> Option<f64> {
         let thought_s = self.thinking.peek().map(|Reverse((at, _))| at.0);
         match (self.next_start_s, thought_s) {
@@ -112,7 +112,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Takes the next request: when it is due, and whose it is.
+    /// Takes the next request: its due time and its user.
     pub fn take(&mut self) -> Option<(f64, u32)> {
         let at_s = self.next_s()?;
         let user = if self.next_start_s == Some(at_s) {
@@ -125,7 +125,7 @@ impl<'a> Crowd<'a> {
         Some((at_s, user))
     }
 
-    /// A user has its answer, or has given it up: it thinks, for this long at least, or leaves.
+    /// Ends a request of a user by an answer or an abandonment: the user thinks, for this long at least, or leaves.
     pub fn answered(&mut self, user: u32, now_s: f64, at_least_s: f64) {
         let one = &mut self.users[user as usize];
         if one.left == 0 {
@@ -136,7 +136,7 @@ impl<'a> Crowd<'a> {
         self.thinking.push(Reverse((Instant(now_s + think_s), user)));
     }
 
-    /// How many sessions are under way.
+    /// The number of sessions under way.
     pub fn present(&self) -> usize {
         self.users.len() - self.vacant.len()
     }
@@ -169,7 +169,7 @@ mod tests {
         Sessions { gap, requests, think: Law::Exponential { mean_s: 0.2 } }
     }
 
-    /// Answers each request after a time, and says who asked when.
+    /// Answers each request after a time, and returns which user asked when.
     fn follow(sessions: &Sessions, requests: usize, answer_s: f64) -> Vec<(f64, u32)> {
         let mut crowd = Crowd::new(sessions, 5);
         let mut out: BinaryHeap<Reverse<(Instant, u32)>> = BinaryHeap::new();
@@ -199,12 +199,12 @@ mod tests {
         assert!(asked.is_sorted_by_key(|one| one.0));
         let last: std::collections::HashMap<u32, f64> =
             asked.iter().map(|&(at_s, user)| (user, at_s)).collect();
-        // A place is taken anew only by whoever comes after its user has left.
-        assert!(last.len() < 200, "{} places for some 45 users at a time", last.len());
+        // A slot is only reused after its user has left.
+        assert!(last.len() < 200, "{} slots for some 45 users at a time", last.len());
         let mut before = std::collections::HashMap::new();
         for &(at_s, user) in &asked {
             if let Some(earlier_s) = before.insert(user, at_s) {
-                assert!(at_s >= earlier_s + 0.05, "{user} asked while its answer was out");
+                assert!(at_s >= earlier_s + 0.05, "{user} sent a request before its answer");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A station: arrivals, service, servers, room, discipline, and the classes of its requests.
+//! A station: arrivals, service, servers, capacity, discipline, and the classes of its requests.
 
 use std::num::NonZeroU32;
 
@@ -18,20 +18,21 @@ pub type Servers = NonZeroU32;
 /// A/S/c/K/N/D in Kendall's notation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Station {
-    /// When requests come; a closed population is the N of the notation.
+    /// The arrivals; a closed population is the N of the notation.
     pub arrivals: Arrivals,
     /// What one server needs for one request.
     pub service: ServiceTime,
     /// How many servers.
     pub servers: Servers,
-    /// Room for this many requests, waiting and in service; `None` is unlimited. Whoever finds it full is lost.
+    /// The capacity: the most requests, waiting and in service; `None` is unlimited. A request that finds the
+    /// station full is lost.
     pub capacity: Option<u64>,
     /// The order of service.
     pub discipline: Discipline,
     /// Classes of requests; empty for a single class of weight 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
-    /// What else can befall customers and servers; by default nothing.
+    /// The conditions beyond the plain model, such as patience and breakdowns; all off by default.
     #[serde(default, skip_serializing_if = "Conditions::are_none")]
     pub conditions: Conditions,
 }
@@ -43,14 +44,14 @@ pub struct Class {
     pub name: String,
     /// The share of all requests that are of this class, 0 to 1.
     pub share: f64,
-    /// What a second of delay of one of its requests costs: its priority, the larger the more urgent.
+    /// The cost of a second of delay of one of its requests: its priority, the larger the more urgent.
     pub weight: f64,
     /// Its own service time; `None` for that of the station.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceTime>,
 }
 
-/// Why a station cannot be.
+/// The reason why a station is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum StationError {
@@ -60,7 +61,7 @@ pub enum StationError {
     Service(#[source] LawError),
     #[error("gaps between arrivals must be positive on average, or the rate is infinite")]
     NoGap,
-    #[error("room for {capacity} requests is less than the {servers} servers need")]
+    #[error("a capacity of {capacity} requests is less than the {servers} servers need")]
     Capacity { capacity: u64, servers: Servers },
     #[error("a closed population needs at least one user")]
     NoUsers,
@@ -69,7 +70,7 @@ pub enum StationError {
     )]
     SessionRequests,
     #[error(
-        "users who come and go at a station with {0} are not modelled; leave the condition away, or make the arrivals an open stream"
+        "users that join and leave at a station with {0} are not modelled; remove the condition, or make the arrivals an open stream"
     )]
     SessionConditions(&'static str),
     #[error("the shares of the classes add up to {0}; they must be positive and add up to 1")]
@@ -85,7 +86,7 @@ pub enum StationError {
 }
 
 impl Station {
-    /// A station with unlimited room, FIFO, and one class.
+    /// A station with unlimited capacity, FIFO, and one class.
     pub fn new(arrivals: Arrivals, service: ServiceTime, servers: Servers) -> Self {
         Self {
             arrivals,
@@ -98,11 +99,11 @@ impl Station {
         }
     }
 
-    /// Says what is impossible about the station, if anything is.
+    /// Checks that the station is valid.
     ///
     /// # Errors
-    /// Fails on impossible laws, room for fewer requests than servers, no users, shares that do not add up, and
-    /// weights that are not positive numbers.
+    /// Fails on invalid laws, a capacity below the number of servers, no users, shares that do not add up to
+    /// 1, and weights that are not positive numbers.
     pub fn validate(&self) -> Result<(), StationError> {
         validate_arrivals(&self.arrivals)?;
         self.conditions.validate(self.discipline, self.capacity)?;
@@ -156,8 +157,8 @@ impl Station {
         self.classes.iter().map(|class| class.share * class.weight).sum()
     }
 
-    /// The offered load per server, λ·E\[S\]/c: the utilisation, if the station has room and is stable. `None`
-    /// for a closed population. A batch counts as all its customers; breakdowns are not counted.
+    /// The offered load per server, λ·E\[S\]/c: the utilisation, if the station is stable and loses no
+    /// request. `None` for a closed population. Counts every customer of a batch; ignores breakdowns.
     pub fn offered_utilisation(&self) -> Option<f64> {
         let batch = self.conditions.batch.as_ref().map_or(1.0, Batch::mean);
         let rate_per_s = batch * self.arrivals.rate_per_s()?;
@@ -165,10 +166,10 @@ impl Station {
     }
 }
 
-/// Says what is impossible about arrivals, if anything is.
+/// Checks that arrivals are valid.
 ///
 /// # Errors
-/// Fails on impossible laws and profiles, gaps of no length, and on no users.
+/// Fails on invalid laws and profiles, gaps of mean 0, and no users.
 pub(crate) fn validate_arrivals(arrivals: &Arrivals) -> Result<(), StationError> {
     match arrivals {
         Arrivals::Open { gap } => {
@@ -218,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn impossible_stations_are_refused_in_words() {
+    fn invalid_stations_are_rejected() {
         let refused = |station: Station| station.validate().unwrap_err().to_string();
-        assert!(refused(Station { capacity: Some(3), ..m_m(4) }).contains("room for 3"));
+        assert!(refused(Station { capacity: Some(3), ..m_m(4) }).contains("a capacity of 3"));
         let nobody = Arrivals::Closed { population: 0, think: Law::Constant { mean_s: 1.0 } };
         assert!(refused(Station { arrivals: nobody, ..m_m(1) }).contains("at least one user"));
         assert!(refused(Station { arrivals: Arrivals::poisson(-1.0), ..m_m(1) }).starts_with("arrivals:"));

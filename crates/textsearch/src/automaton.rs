@@ -1,5 +1,5 @@
-//! What decides whether one sentence has a match: the searches of `regex-automata` where they are surely quick, otherwise an automaton
-//! that can be stopped.
+//! The automata that decide whether one sentence has a match: the searches of `regex-automata` where they are certainly quick,
+//! otherwise an automaton that can be stopped.
 
 use std::sync::OnceLock;
 
@@ -13,13 +13,13 @@ use crate::semantics::Semantics;
 
 /// Up to this number of states, making a regular expression of `regex-automata` takes milliseconds.
 const MOST_STATES: usize = 4096;
-/// Up to this number of states times bytes of text, one of its searches does: its slowest automaton looks at every state for every
+/// Up to this number of states times bytes of text, one of its searches is used: its slowest automaton visits every state for every
 /// byte.
 pub(crate) const MOST_STEPS: usize = 1 << 23;
-/// Beyond this number of states times bytes, a sentence that only its slowest automaton can decide is given up.
+/// Beyond this number of states times bytes, the search gives up on a sentence that only the slowest automaton can decide.
 const MOST_SLOW_STEPS: usize = 1 << 27;
 
-/// A pattern as automata, which are made when they are first needed.
+/// A pattern as automata, which are built when they are first needed.
 #[derive(Debug)]
 pub(crate) struct Automaton {
     hir: Hir,
@@ -50,17 +50,17 @@ impl Automaton {
         &self.nfa
     }
 
-    /// Whether a regular expression of `regex-automata` is made in little time.
+    /// Whether the regular expression of `regex-automata` is quick to build.
     pub(crate) fn is_small(&self) -> bool {
         self.nfa.states().len() <= MOST_STATES
     }
 
-    /// The most bytes of text that its regular expression is surely through with in little time.
+    /// The most bytes of text that its regular expression is certain to search in little time.
     pub(crate) fn most_text(&self) -> usize {
         MOST_STEPS / self.nfa.states().len().max(1)
     }
 
-    /// The regular expression, also of a pattern for which it takes long to make: to find where a match is.
+    /// The regular expression, also of a pattern for which it is slow to build: to find where a match is.
     pub(crate) fn regex(&self) -> &meta::Regex {
         self.regex.get_or_init(|| {
             let config = meta::Config::new()
@@ -95,7 +95,7 @@ impl Automaton {
         }
     }
 
-    /// How much memory it takes by now, but for what is kept for each thread.
+    /// The memory that it takes now, without the caches of threads.
     pub(crate) fn bytes(&self) -> usize {
         self.nfa.memory_usage()
             + self.regex.get().map_or(0, meta::Regex::memory_usage)

@@ -1,8 +1,8 @@
-//! Recent searches: patterns that were compiled, and answers that were found; and searches that others may share while they go on.
+//! Recent searches: compiled patterns and finished answers; and running searches that other requests can share.
 //!
-//! What is kept is bounded in bytes, and what was asked for least recently goes first. An answer is kept as the finished [`Search`],
-//! which is numbers of lines and no text, under what its request [comes to](crate::Canonical); so `x` and `(.*)x(.*)` share one. It
-//! holds on to its database, and is good for no other: a reloaded one finds nothing here.
+//! The cache is bounded in bytes and evicts what was requested least recently. It keeps an answer as the finished [`Search`], which
+//! is numbers of lines and no text, under the [canonical form](crate::Canonical) of its request; so `x` and `(.*)x(.*)` share one.
+//! An answer belongs to its database and is valid for no other: a reloaded database finds nothing here.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,32 +16,32 @@ use crate::query::{Canonical, Query, Stopped};
 use crate::search::Search;
 use crate::semantics::Semantics;
 
-/// Remembers searches.
+/// A cache of searches.
 #[derive(Debug)]
 pub struct Cache {
     queries: Mutex<Bounded<Request, Query>>,
     answers: Mutex<Bounded<Canonical, Search>>,
-    /// Searches that somebody is at.
+    /// Searches that are running.
     under_way: Mutex<HashMap<Canonical, Weak<Search>>>,
 }
 
-/// Types and pattern as they were written, and what they mean.
+/// Types and pattern as they were written, and their semantics.
 type Request = (Vec<i32>, String, Semantics);
 
-/// Where a search for a request came from.
+/// The origin of a search for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It is a new one.
     New,
-    /// Somebody else is at it.
+    /// Another request is already running it.
     Shared,
     /// It was finished before.
     Kept,
 }
 
 impl Cache {
-    /// Compiled patterns of this many bytes at most, and answers of this many. What a pattern takes is known when it was searched for:
-    /// until then it counts as what it takes at its beginning.
+    /// A cache of compiled patterns and of answers, each with at most this many bytes. The size of a pattern is known after a
+    /// search: until then it counts with its initial size.
     pub fn new(query_bytes: usize, answer_bytes: usize) -> Self {
         Self {
             queries: Mutex::new(Bounded::new(query_bytes)),
@@ -50,7 +50,7 @@ impl Cache {
         }
     }
 
-    /// The query of a request, as [`Query::parse`] reads it: one that was read before, or a new one. Refusals are not remembered.
+    /// The query of a request, as [`Query::parse`] reads it: a cached one, or a new one. Rejections are not cached.
     ///
     /// # Errors
     /// As [`Query::parse`].
@@ -65,7 +65,7 @@ impl Cache {
         Ok(query)
     }
 
-    /// The search of a query in a database: the answer that is kept, the same search that somebody is at, or a new one.
+    /// The search of a query in a database: the cached answer, the same search that another request is running, or a new one.
     pub fn search(&self, database: &Arc<Database>, query: &Arc<Query>) -> (Arc<Search>, Origin) {
         self.search_unless(database, query, &|| false).expect("it was not stopped")
     }
@@ -83,7 +83,7 @@ impl Cache {
         if let Some(search) = self.shared(&lock(&self.under_way), database, query) {
             return Ok((search, Origin::Shared));
         }
-        // A plan takes its time, so nobody waits for it; who was faster meanwhile is joined.
+        // Planning takes time, so it holds no lock; if another request was faster meanwhile, this one joins its search.
         let search = Arc::new(database.search_unless(query, stop)?);
         let mut under_way = lock(&self.under_way);
         if let Some(search) = self.shared(&under_way, database, query) {
@@ -94,7 +94,7 @@ impl Cache {
         Ok((search, Origin::New))
     }
 
-    /// The search that somebody is at, if it can still come to its end.
+    /// The search that another request is running, if it can still complete.
     fn shared(
         &self,
         under_way: &HashMap<Canonical, Weak<Search>>,
@@ -115,7 +115,7 @@ impl Cache {
         Arc::ptr_eq(search.database(), database).then_some(search)
     }
 
-    /// Keeps a search, if it is complete and no larger than all that may be kept, and learns what its pattern takes by now.
+    /// Caches a search, if it is complete and fits the limit, and updates the size of its pattern.
     pub fn keep(&self, search: &Arc<Search>) {
         let query = search.query();
         let key = (query.kinds().to_vec(), query.pattern().to_owned(), *query.semantics());
@@ -125,7 +125,7 @@ impl Cache {
         }
     }
 
-    /// Forgets all answers: of a database that is no longer served, so that its memory is free.
+    /// Forgets all answers: of a database that is no longer served, to free its memory.
     pub fn forget_answers(&self) {
         lock(&self.answers).clear();
     }
@@ -141,7 +141,7 @@ impl Cache {
     }
 }
 
-/// What was used most recently, of this many bytes at most.
+/// The most recently used entries, of at most this many bytes.
 #[derive(Debug)]
 struct Bounded<K: Hash + Eq, V> {
     kept: LruCache<K, (Arc<V>, usize)>,
@@ -180,5 +180,5 @@ impl<K: Hash + Eq, V> Bounded<K, V> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody panics while holding the cache")
+    mutex.lock().expect("no thread panics while it holds the cache")
 }

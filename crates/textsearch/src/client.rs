@@ -3,9 +3,10 @@
 use kendall_load::{AnswerRead, Dialog, Request, Reuse};
 use kendall_record::Outcome;
 
-use crate::protocol::{AnswerReader, Dialect, Ended, Taken};
+use crate::protocol::{AnswerKind, AnswerProgress, AnswerReader, Dialect};
 
-/// One connection of a client, which carries one request after the other. Rows are taken as they come, and none is kept.
+/// One connection of a client, which carries one request after the other. Rows are read as they arrive, and none is
+/// kept.
 #[derive(Debug)]
 pub struct Client {
     dialect: Dialect,
@@ -25,17 +26,17 @@ impl Dialog for Client {
     }
 
     fn read(&mut self, bytes: &[u8]) -> AnswerRead {
-        let Taken { used_bytes: used, ended } = self.answer.take(bytes);
+        let AnswerProgress { used_bytes: used, ended } = self.answer.take(bytes);
         let (outcome, reuse) = match ended {
             None => return AnswerRead::More { used },
-            Some(Ended::Rows) => (Outcome::Answered, Reuse::Keep),
-            Some(Ended::Refused) => (Outcome::Refused, Reuse::Keep),
-            Some(Ended::Wrong) => (Outcome::Wrong, Reuse::Close),
+            Some(AnswerKind::Rows) => (Outcome::Answered, Reuse::Keep),
+            Some(AnswerKind::Refused) => (Outcome::Refused, Reuse::Keep),
+            Some(AnswerKind::Wrong) => (Outcome::Wrong, Reuse::Close),
         };
         AnswerRead::Done { used, outcome, reuse }
     }
 
-    /// A part of an answer is no answer.
+    /// A truncated answer is not an answer.
     fn closed(&mut self) -> Outcome {
         if self.answer.has_begun() { Outcome::Wrong } else { Outcome::Refused }
     }

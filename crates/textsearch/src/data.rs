@@ -1,5 +1,5 @@
-//! The sentences in memory: [`read`](load::read) brings a file in as blocks of some megabytes, [`block`] says how a block lies,
-//! [`bytes`] where.
+//! The sentences in memory: [`read`](load::read) loads a file as blocks of some megabytes, [`block`] is the layout of a block,
+//! [`bytes`] its memory.
 
 pub(crate) mod block;
 pub(crate) mod bytes;

@@ -1,4 +1,4 @@
-//! A database: the sentences of a file, and what helps to search them.
+//! A database: the sentences of a file, and the index to search them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,41 +11,41 @@ use crate::error::SearchError;
 use crate::index::whole::Index;
 use crate::opening::{IndexSource, Layout, OpenOptions};
 
-/// What a database holds.
+/// The contents of a database.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// The file.
     pub path: PathBuf,
     /// Its size.
     pub file_bytes: u64,
-    /// How many rows there are of each type.
+    /// The number of rows of each type.
     pub rows_by_type: BTreeMap<i32, u64>,
-    /// The memory that sentences take, with what finds and orders them.
+    /// The memory of the sentences, with the tables that locate and order them.
     pub text_bytes: u64,
     /// The sentences alone, each with its line feed.
     pub sentence_bytes: u64,
-    /// What was not plain rows.
+    /// The lines that were not plain rows.
     pub oddities: Oddities,
-    /// How long reading took.
+    /// The time to read the file.
     pub read_in: Duration,
     /// The memory that the index takes.
     pub index_bytes: u64,
-    /// How many rows it covers; the rest is scanned.
+    /// The number of rows it covers; the rest is scanned.
     pub indexed_rows: u64,
-    /// How long it took to make it, or to read it.
+    /// The time to build the index, or to read it.
     pub index_in: Duration,
-    /// Where it came from.
+    /// The origin of the index.
     pub index_source: IndexSource,
 }
 
 impl Contents {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows_by_type.values().sum()
     }
 }
 
-/// Sentences in memory, ready to be searched. Nothing in it changes, so any number of threads may search it.
+/// Sentences in memory, ready for searches. Nothing in it changes, so any number of threads may search it.
 #[derive(Debug)]
 pub struct Database {
     pub(crate) blocks: Vec<Block>,
@@ -57,11 +57,12 @@ pub struct Database {
 impl Database {
     /// Reads a file of lines `type@@@sentence`.
     ///
-    /// The file is read into memory rather than mapped, since whoever writes to a mapped file changes what is being searched. It
-    /// takes its own size, six bytes a row, and what the index takes, which is about as much as the text.
+    /// The file is read into memory rather than mapped, because a process that writes to a mapped file would change the text during
+    /// a search. It takes its own size, six bytes per row, and the size of the index, which is about as much as the text.
     ///
     /// # Errors
-    /// Where the file cannot be read or is not such a file, or memory is wanting. An index that cannot be read or saved is no error.
+    /// Fails if the file cannot be read or is not such a file, or if there is not enough memory. A failure to read or save the
+    /// index is not an error.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, SearchError> {
         let begun = Instant::now();
         let failed = |reason| SearchError::Read { path: path.to_owned(), reason };
@@ -101,12 +102,12 @@ impl Database {
         Ok(Self { blocks, layout: options.layout, index, contents })
     }
 
-    /// What it holds.
+    /// Its contents.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// How it is searched.
+    /// Its layout.
     pub fn layout(&self) -> Layout {
         self.layout
     }

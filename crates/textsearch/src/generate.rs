@@ -1,22 +1,24 @@
-//! A synthetic database: rows `type@@@sentence` of a stated law, made from a seed, so that nothing needs to be downloaded.
+//! A synthetic database: rows `type@@@sentence` of a documented law, generated from a seed, so that nothing needs to be
+//! downloaded.
 //!
-//! The law. Types are drawn uniformly. A sentence is English four times of five, else French; it has a lognormal number of words
-//! (median 11, σ of the logarithm 0.55, 1 to 120). The word of rank r of its language comes with a probability proportional to
-//! 1 / (r + 2.7), Zipf's law as Mandelbrot corrected it. The first ranks are common words of the language, the rest up to 20,000
-//! are made of syllables; no word follows itself. One word in fifty is a name. A comma follows one word in fourteen; the sentence
-//! begins with a capital and ends in a full stop, and nineteen times of twenty in a blank, as the data of the course does.
-//! Besides, phrases are [planted](PLANTED) at random in this many sentences of a million.
+//! The law. Types are drawn uniformly. A sentence is English with probability 4/5, otherwise French; it has a lognormal number of
+//! words (median 11, σ of the logarithm 0.55, 1 to 120). The word of rank r of its language has a probability proportional to 1 /
+//! (r + 2.7), Zipf's law as Mandelbrot corrected it. The first ranks are common words of the language, the rest up to 20,000 are
+//! made of syllables; no word follows itself. One word in fifty is a name. A comma follows one word in fourteen; the sentence
+//! begins with a capital and ends in a full stop, and 19 times in 20 in a blank, as the data of the course does. In addition,
+//! phrases are [planted](PLANTED) at random in this many sentences of a million.
 //!
-//! The same seed, types and number of rows give the same bytes, on any number of threads, and more rows begin with the same ones.
+//! The same seed, types and number of rows give the same bytes, on any number of threads, and a larger file begins with the rows
+//! of a smaller one.
 
 use std::io::{self, Write};
 use std::thread;
 
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 
-/// How many different words a language has.
+/// The number of different words of a language.
 const WORDS: usize = 20_000;
-/// Rows that are drawn from one stream.
+/// The number of rows that are drawn from one stream.
 const ROWS_PER_STREAM: u64 = 8192;
 const MEDIAN_WORDS: f64 = 11.0;
 const SIGMA: f64 = 0.55;
@@ -28,7 +30,7 @@ const NAMES: &str = include_str!("generate/names.txt");
 
 const WEEKDAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"];
 
-/// What stands in sentences beside the words of the law, and in how many sentences of a million.
+/// The phrases planted in addition to the words of the law, and in how many sentences of a million.
 pub const PLANTED: [(&str, u32); 10] = [
     ("this man", 100),
     ("this man is", 1),
@@ -42,8 +44,8 @@ pub const PLANTED: [(&str, u32); 10] = [
     ("Anna of Johnson", 8),
     ("Peter von Anderson", 8),
 ];
-/// Patterns to time searches by, each of another kind and with its name: from words that hardly any sentence has to what only
-/// backtracking can do.
+/// Patterns to time searches by, each of another kind and with its name: from words that occur in hardly any sentence to a
+/// pattern that needs backtracking.
 pub const TIMED: [(&str, &str); 19] = [
     ("two words", "this man"),
     ("rare word", "Shakespeare"),
@@ -66,25 +68,25 @@ pub const TIMED: [(&str, &str); 19] = [
     ("look-around", "(?<!not )this man(?= is)"),
 ];
 
-/// A day from Monday to Friday, a year, and a word said twice: in this many sentences of a million.
+/// A day from Monday to Friday, a year, and a doubled word: in this many sentences of a million.
 const WEEKDAY: u32 = 13_070;
 const YEAR: u32 = 110_000;
 const TWICE: u32 = 1_300;
 
-/// What is to be made.
+/// The description of the file to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generate {
     /// How much.
     pub size: Size,
-    /// How many types; they are numbered from 0.
+    /// The number of types; they are numbered from 0.
     pub types: u32,
-    /// What the draws begin from.
+    /// The seed of the draws.
     pub seed: u64,
-    /// How many threads make it.
+    /// The number of threads that generate it.
     pub threads: usize,
 }
 
-/// How large a database is to be.
+/// The size of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// This many rows.
@@ -93,7 +95,7 @@ pub enum Size {
     Bytes(u64),
 }
 
-/// What was made.
+/// The size of the generated file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generated {
     /// Rows.
@@ -103,9 +105,8 @@ pub struct Generated {
 }
 
 /// Writes a database.
-///
 /// # Errors
-/// Where `out` cannot be written to.
+/// Fails if writing to `out` does.
 pub fn generate(what: &Generate, out: &mut impl Write) -> io::Result<Generated> {
     let languages = Languages::new();
     let threads = what.threads.max(1) as u64;
@@ -135,12 +136,12 @@ pub fn generate(what: &Generate, out: &mut impl Write) -> io::Result<Generated> 
     unreachable!("the numbers of streams do not end")
 }
 
-/// The common words of English that the law begins with, the most common first: what to search for.
+/// The common words of English at the start of the law, the most common first: words to search for.
 pub fn common_words() -> impl Iterator<Item = &'static str> {
     ENGLISH.split_whitespace()
 }
 
-/// How many rows, and bytes, of this text are still wanted.
+/// How many rows, and bytes, of this text are still needed.
 fn wanted(size: Size, done: Generated, text: &str) -> (u64, usize) {
     let (mut rows, mut bytes) = (0, 0);
     for row in text.split_inclusive('\n') {
@@ -161,7 +162,7 @@ struct Languages {
     english: Vec<String>,
     french: Vec<String>,
     names: Vec<&'static str>,
-    /// For each rank, the probability of it and of all before it.
+    /// For each rank, the cumulated probability.
     cumulated: Vec<f64>,
 }
 
@@ -242,7 +243,7 @@ impl Languages {
         self.cumulated.partition_point(|&sum| sum <= drawn).min(WORDS - 1)
     }
 
-    /// What else stands in this sentence.
+    /// A phrase that is planted in this sentence, if any.
     fn planted(&self, rng: &mut Rng) -> Option<String> {
         let mut drawn = (unit(rng) * 1e6) as u32;
         let mut is = |per_million: u32| {
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing_and_more_rows_begin_with_the_same() {
+    fn threads_do_not_change_the_rows_and_a_larger_file_begins_with_a_smaller_one() {
         let (short, generated) = made(Size::Rows(10_000), 1);
         let (long, _) = made(Size::Rows(20_000), 3);
         assert!(long.starts_with(&short));
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_bytes_are_reached_by_the_last_row() {
+    fn the_last_row_reaches_the_given_number_of_bytes() {
         let (text, generated) = made(Size::Bytes(100_000), 2);
         assert!(text.len() >= 100_000 && text.ends_with(b"\n"));
         let last = text[..text.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap();

@@ -1,7 +1,7 @@
 //! Text search: regular expressions over a database of typed sentences, at the speed of the memory.
 //!
 //! A file of lines `type@@@sentence` is read into a [`Database`]. A [`Query`] is `types;pattern`, with the pattern in Java's syntax.
-//! A [`Search`] of one in the other is worked off in parts, by one thread or several, and [`Rows`] gives its answer out meanwhile:
+//! A [`Search`] of one in the other runs in parts, on one thread or several, and [`Rows`] returns its answer meanwhile:
 //!
 //! ```
 //! use std::io::Write;
@@ -23,8 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The time of a search is linear in the text, whatever the pattern; what cannot be done so is refused, or allowed within a limit
-//! of steps.
+//! The time of a search is linear in the text, whatever the pattern; a pattern that is not possible in this way is rejected, or
+//! allowed within a limit of steps.
 
 mod automaton;
 mod cache;
@@ -60,8 +60,8 @@ pub use error::{PatternError, SearchError};
 pub use generate::{Generate, Generated, PLANTED, Size, TIMED, common_words, generate};
 pub use kendall_service::Config;
 pub use opening::{IndexSource, Layout, OpenOptions, Saving};
-pub use options::Options;
-pub use plan::{Plan, Way};
+pub use options::TextSearchOptions;
+pub use plan::{Plan, SearchMethod};
 pub use query::{Canonical, Query};
 pub use row::ROW;
 pub use rows::{Form, Reading, Rows};

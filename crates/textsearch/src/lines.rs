@@ -1,4 +1,4 @@
-//! Which lines of a block: while they are found, and as they are kept.
+//! Sets of lines of a block: while they are found, and in the form in which answers keep them.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(crate) struct LineSet {
 }
 
 impl LineSet {
-    /// None of this many lines.
+    /// Clears this many lines.
     pub(crate) fn clear(&mut self, lines: usize) {
         self.words.clear();
         self.words.resize(lines.div_ceil(64), 0);
@@ -34,7 +34,7 @@ impl LineSet {
         }
     }
 
-    /// Stretches of lines that follow each other.
+    /// Stretches of consecutive lines.
     pub(crate) fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
         let mut lines = self.iter().peekable();
         std::iter::from_fn(move || {
@@ -69,20 +69,20 @@ fn ones(words: &[u64]) -> impl Iterator<Item = usize> {
 
 /// The answer of a block.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum BlockAnswer {
     Nothing,
     /// These, in the order of the file.
     Few(Box<[Line]>),
     /// These, a bit for each line.
     Many(Box<[u64]>),
-    /// All lines of the types that are sought.
+    /// All lines of the requested types.
     All,
 }
 
 /// Up to one line in this many is kept as a number.
 const FEW: usize = 16;
 
-impl Found {
+impl BlockAnswer {
     pub(crate) fn new(lines: &LineSet, block: &Block) -> Self {
         match lines.len() {
             0 => Self::Nothing,
@@ -111,7 +111,7 @@ impl Found {
         }
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub(crate) fn rows(&self, block: &Block, kinds: &[i32]) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -121,7 +121,7 @@ impl Found {
         }
     }
 
-    /// How much memory it takes beyond itself.
+    /// The memory that it takes beyond itself.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Nothing | Self::All => 0,

@@ -1,13 +1,13 @@
 //! How a database is opened.
 
-/// How sentences lie in memory and are searched.
+/// The layout of sentences in memory, and the method of search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// As in the file; a search passes over all rows and tests each that is of its types. The basic server of the course.
+    /// As in the file; a search visits all rows and tests each one that is of its types. The basic server of the course.
     Flat,
     /// Type by type; a search tests the rows of its types, one after the other.
     ByType,
-    /// Type by type, with an index of trigrams; a plan chooses the fastest way for each pattern.
+    /// Type by type, with an index of trigrams; a plan chooses the fastest method for each pattern.
     #[default]
     Indexed,
 }
@@ -29,25 +29,25 @@ impl Layout {
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// How sentences lie.
+    /// The layout of sentences.
     pub layout: Layout,
-    /// The most memory that the index takes, in bytes; what it does not cover is scanned. Without effect but on [`Layout::Indexed`].
+    /// The most memory of the index, in bytes; text that it does not cover is scanned. Only [`Layout::Indexed`] uses it.
     pub index_memory_bytes: u64,
-    /// How many threads read and index.
+    /// The number of threads that read and index.
     pub threads: usize,
-    /// Whether the index is kept beside the file.
+    /// Whether the index is saved beside the file.
     pub saving: Saving,
 }
 
-/// Whether an index is kept from one time to the next.
+/// Whether an index is saved for the next time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Saving {
     /// In a file beside the data, with `.index` after its name.
     #[default]
     Beside,
-    /// One that is there is read; what it does not cover is scanned, and none is made.
+    /// An existing index is read; text that it does not cover is scanned, and no index is built.
     Existing,
-    /// Not at all.
+    /// Not saved.
     Off,
 }
 
@@ -62,13 +62,13 @@ impl Default for OpenOptions {
     }
 }
 
-/// Where an index came from: its shards, each of some 256 MB of text.
+/// The origin of an index: its shards, each of some 256 MB of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexSource {
-    /// How many were made.
+    /// The number of shards that were built.
     pub shards_built: usize,
-    /// How many were read from the file beside the data.
+    /// The number of shards that were read from the file beside the data.
     pub shards_read: usize,
-    /// Why the index is not kept, or was not read, in words.
+    /// Why the index is not saved, or was not read.
     pub fault: Option<String>,
 }

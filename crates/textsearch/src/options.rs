@@ -1,4 +1,4 @@
-//! What a text search server is told at its start.
+//! The options of a text search server.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -14,38 +14,38 @@ use crate::protocol::Dialect;
 use crate::rows::Form;
 use crate::semantics::{Matching, Semantics};
 
-/// How long a client may have a connection open and ask nothing, and how long it may take no byte of its answer. A person who types
-/// requests needs some seconds for each.
+/// How long a client may keep a connection open without a request, and how long it may read no byte of its answer. A person who
+/// types requests needs some seconds for each.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
-/// What a text search server is told at its start. Begin with [`Options::new`].
+/// The options of a text search server. Begin with [`TextSearchOptions::new`].
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// What any server is told: its workers are the servers of the station.
+pub struct TextSearchOptions {
+    /// The options of every server: its workers are the servers of the station.
     pub service: Config,
     /// The file of lines `type@@@sentence`.
     pub data: PathBuf,
-    /// How it is laid in memory and indexed.
+    /// The layout in memory and the index.
     pub open: OpenOptions,
-    /// How requests and answers are framed.
+    /// The framing of requests and answers.
     pub dialect: Dialect,
-    /// What patterns mean.
+    /// The semantics of patterns.
     pub semantics: Semantics,
-    /// What is sent of a row.
+    /// The part of a row that is sent.
     pub form: Form,
-    /// Threads that search at most: workers, and besides them some that help where a worker is free.
+    /// The most threads that search: workers, and further ones that help while a worker is free.
     pub threads: NonZeroUsize,
-    /// The longest time that is spent on a request, waiting excluded.
+    /// The longest time for a request, waiting excluded.
     pub deadline: Duration,
-    /// The most memory that answers take which are being made or sent. With more, further requests are refused.
+    /// The most memory of answers that are being computed or sent. Beyond it, the server rejects further requests.
     pub answer_bytes: usize,
-    /// The most memory that answers take which are remembered; 0 remembers none.
+    /// The most memory of cached answers; 0 caches none.
     pub cache_bytes: usize,
 }
 
-impl Options {
-    /// The defaults: the statement's dialect, everything found by an index, a worker and a thread for each processor, ten
-    /// seconds for a request, 1 GiB for answers, 64 MiB for those that are remembered.
+impl TextSearchOptions {
+    /// The defaults: the statement's dialect, all rows indexed, a worker and a thread for each processor, ten seconds for a
+    /// request, 1 GiB for answers, 64 MiB for cached ones.
     pub fn new(listen: SocketAddr, data: PathBuf) -> Self {
         Self {
             service: Config { patience: IDLE, ..Config::new(listen) },

@@ -1,11 +1,11 @@
-//! Patterns as Java writes them, and what is run in their place.
+//! Patterns in Java's syntax, and the forms in which they run.
 //!
-//! [`parse`] reads Java's syntax into a [`tree`]; [`rewrite`] leaves off what cannot change whether a sentence matches; [`regular`]
-//! makes of the tree what automata run, and [`perl`] what PCRE2 runs where automata cannot. Flags, quotes, names and classes are
-//! resolved by the first of these steps, so the others know none of Java's syntax.
+//! [`parse`] reads Java's syntax into a [`tree`]; [`rewrite`] removes parts that cannot change whether a sentence matches;
+//! [`regular`] converts the tree for automata, and [`perl`] for PCRE2 where automata are not possible. The first of these steps
+//! resolves flags, quotes, names and classes, so the others know none of Java's syntax.
 //!
-//! Not Java's: `$` and `\Z` are the end of the sentence only, never before a last carriage return or the like; `(?m)` changes
-//! nothing, since a sentence is one line; `\b` is of ASCII words, as from JDK 19 on. No captures are given out.
+//! Differences from Java: `$` and `\Z` are the end of the sentence only, never before a last carriage return or the like; `(?m)`
+//! changes nothing, since a sentence is one line; `\b` is of ASCII words, as from JDK 19 on. There are no captures.
 
 mod bracket;
 mod class;
@@ -26,16 +26,16 @@ pub(crate) use perl::Perl;
 use crate::error::PatternError;
 use crate::semantics::{Backtracking, Matching, Semantics};
 
-/// A pattern that was read.
+/// A parsed pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// What a sentence must contain. Where there is `perl`, that is necessary only.
+    /// What a sentence must contain. If there is `perl`, this is necessary but not sufficient.
     pub(crate) contains: Hir,
-    /// The same before anything was left off: what a match takes.
+    /// The same before any rewriting: what a match consists of.
     pub(crate) entire: Hir,
-    /// Whether `.*` was left off. In sentences in which `.` stops somewhere, what is entire counts.
+    /// Whether `.*` was removed. In sentences in which `.` stops somewhere, `entire` decides.
     pub(crate) dot_matters: bool,
-    /// What decides in the end, where automata cannot.
+    /// The pattern that decides in the end, where automata cannot.
     pub(crate) perl: Option<Perl>,
     /// The same text for patterns that mean the same after rewriting.
     pub(crate) canonical: std::sync::Arc<str>,
@@ -53,7 +53,7 @@ impl Pattern {
             (Some(_), Backtracking::Within { steps }) => Some(steps),
             (Some(irregular), Backtracking::Refuse) => {
                 let reason = format!(
-                    "{} cannot be done in a time proportional to the text; write it without, or allow backtracking",
+                    "{} does not run in time proportional to the text; remove it, or allow backtracking",
                     irregular.what
                 );
                 return Err(PatternError { at: irregular.at, reason });
@@ -78,14 +78,14 @@ impl Pattern {
         }
         let canonical = match written {
             Ok(()) => canonical.0,
-            // Patterns have no line feeds once they were read, so this is no other's form.
+            // A parsed pattern has no line feed, so this equals no other canonical form.
             Err(_) => format!("\n{:?} {:?} {text}", semantics.matching, semantics.alphabet),
         };
         Ok(Self { contains, entire, dot_matters, perl, canonical: canonical.into() })
     }
 }
 
-/// A text that does not become long: a class of Unicode that is written out a thousand times is megabytes.
+/// A text of limited length: a Unicode class that is written out a thousand times takes megabytes.
 struct Short(String);
 
 impl fmt::Write for Short {

@@ -1,8 +1,8 @@
-//! Chooses the way to search.
+//! Chooses the method of a search.
 //!
-//! Each way has a cost that is estimated from what is known before the search: the lengths of the index's lists, how often words are
-//! in a sample of the text, and how fast each way was measured to be. What was measured is below, as nanoseconds on one core of an
-//! AMD EPYC of 2024; of other machines only the ratios need to be alike.
+//! Each method has a cost that is estimated before the search: from the lengths of the index's lists, from how often words occur in
+//! a sample of the text, and from the measured speed of each method. The measured constants are below, as nanoseconds on one core
+//! of an AMD EPYC of 2024; on other machines only their ratios need to be similar.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,56 +16,56 @@ use crate::opening::Layout;
 use crate::query::{Query, Stopped};
 use crate::scan::literals::Literals;
 
-/// A byte that is passed over in search of one word, of several, of very many; by automaton; by lazy automaton.
+/// The cost of a byte that is skipped in a search for one word, several, very many; by automaton; by lazy automaton.
 const WORD_NS: f64 = 0.032;
 const WORDS_NS: f64 = 0.07;
 const MANY_WORDS_NS: f64 = 0.5;
 const AUTOMATON_NS: f64 = 0.28;
 const REGEX_NS: f64 = 1.4;
-/// A byte that PCRE2 passes over, and a line that it tries by itself.
+/// The cost of a byte that PCRE2 skips, and of a line that it tries separately.
 const PERL_NS: f64 = 6.6;
 const PERL_TRY_NS: f64 = 520.0;
-/// A line that is tried by itself, and one that is passed over for its type, where that is the only way.
+/// The cost of a line that is tried separately, and of one that is skipped for its type, where that is the only method.
 const LINE_NS: f64 = 110.0;
 const PASSED_NS: f64 = 2.0;
-/// A line that a search for words stops at.
+/// The cost of a line at which a search for words stops.
 const STOP_NS: f64 = 25.0;
-/// A line that is tried by automaton among others that are, and a number read from a list.
+/// The cost of a line that an automaton tries among others, and of a number read from a list.
 const TRY_NS: f64 = 100.0;
 const NUMBER_NS: f64 = 1.3;
-/// A line that needs not be tried.
+/// The cost of a line that need not be tried.
 const KEEP_NS: f64 = 3.0;
-/// What any list costs in a block.
+/// The cost of any list in a block.
 const BLOCK_NS: f64 = 500.0;
-/// What trying a line costs, in numbers read.
+/// The cost of trying a line, in numbers read.
 pub(crate) const TRYING_NUMBERS: u64 = (TRY_NS / NUMBER_NS) as u64;
-/// Below this, no other way is thought of.
+/// A plan that costs less is chosen without considering others.
 const AT_ONCE_NS: f64 = 200_000.0;
 
 const SAMPLES: usize = 16;
 const SAMPLE_LINES: usize = 256;
 
-/// A way to search.
+/// A method of search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
-    /// Nothing can match.
+pub enum SearchMethod {
+    /// Nothing matches.
     Nothing,
     /// Each row of the types matches.
     Everything,
-    /// Each row is tried by itself.
+    /// Each row is tried separately.
     LineByLine,
-    /// The index says which rows may match, and those are tried.
+    /// The index gives the rows that may match, and those are tried.
     Index,
-    /// Words that must be there are sought in the whole text, and the rows that have them are tried.
+    /// The whole text is searched for words that must occur, and the rows that have them are tried.
     Literals,
-    /// A deterministic automaton goes over the whole text, in eight streams a core.
+    /// A deterministic automaton runs over the whole text, in eight streams per core.
     Automaton,
-    /// A lazily made automaton goes over the whole text: for patterns too large for the other, and where words tell it where to
-    /// begin. PCRE2 does where no automaton can.
+    /// A lazy automaton runs over the whole text: for patterns too large for the deterministic one, and where words indicate where
+    /// to begin. PCRE2 runs where no automaton is possible.
     Regex,
 }
 
-impl Way {
+impl SearchMethod {
     /// All.
     pub const ALL: [Self; 7] = [
         Self::Nothing,
@@ -91,32 +91,32 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for SearchMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// How a search is done, and why so.
+/// How a search runs, and why.
 #[derive(Debug)]
 pub struct Plan {
-    way: Way,
-    /// What is not indexed is searched so.
-    rest: Way,
-    /// Which of the query's sets of words is sought.
+    method: SearchMethod,
+    /// The method for text that is not indexed.
+    rest: SearchMethod,
+    /// The index of the query's set of words to search for.
     words: usize,
-    /// What the query asks of each shard of the index; `None` where no row has it.
-    asked: Vec<Option<Resolved>>,
-    /// How many blocks are indexed.
+    /// The windows that the query needs in each shard of the index; `None` where no row has them.
+    resolved: Vec<Option<Resolved>>,
+    /// The number of indexed blocks.
     indexed: usize,
-    /// How many rows the index leaves to be tried, at most.
+    /// The most rows that the index leaves to be tried.
     candidates: Option<u64>,
-    /// What was thought of, with its cost.
-    considered: Vec<(Way, f64)>,
+    /// The methods that were considered, with their costs.
+    considered: Vec<(SearchMethod, f64)>,
 }
 
 impl Plan {
-    /// The cheapest, unless `stop` ends the making of an automaton.
+    /// The cheapest plan, unless `stop` ends the construction of an automaton.
     pub(crate) fn choose(
         database: &Database,
         query: &Query,
@@ -129,24 +129,24 @@ impl Plan {
         let mut plan = Self::resolved(database, query);
         let by_index = plan.index_cost(database, query, &size);
         if let Some(cost) = by_index {
-            if plan.asked.iter().all(Option::is_none) && plan.indexed == database.blocks.len() {
-                return Ok(Self { way: Way::Nothing, ..plan });
+            if plan.resolved.iter().all(Option::is_none) && plan.indexed == database.blocks.len() {
+                return Ok(Self { method: SearchMethod::Nothing, ..plan });
             }
-            plan.considered.push((Way::Index, cost));
-            // No scan is faster than this, and to think of one takes its time, too.
+            plan.considered.push((SearchMethod::Index, cost));
+            // No scan is faster than this, and considering one takes time, too.
             if cost < (size.bytes * WORD_NS).max(AT_ONCE_NS) && plan.indexed == database.blocks.len() {
-                return Ok(Self { way: Way::Index, ..plan });
+                return Ok(Self { method: SearchMethod::Index, ..plan });
             }
         }
         plan.consider_words(database, query, &size);
         plan.consider_automata(database, query, &size, stop)?;
-        let scans: Vec<(Way, f64)> =
-            plan.considered.iter().copied().filter(|one| one.0 != Way::Index).collect();
-        Ok(Self { way: cheapest(&plan.considered), rest: cheapest(&scans), ..plan })
+        let scans: Vec<(SearchMethod, f64)> =
+            plan.considered.iter().copied().filter(|one| one.0 != SearchMethod::Index).collect();
+        Ok(Self { method: cheapest(&plan.considered), rest: cheapest(&scans), ..plan })
     }
 
-    /// How long the cheapest should take on one core, on the machine on which costs were measured. It costs little itself: no
-    /// automaton is made and no text is looked at.
+    /// The expected time of the cheapest plan on one core, on the machine on which costs were measured. It is cheap to compute: it
+    /// builds no automaton and reads no text.
     pub(crate) fn expected(database: &Database, query: &Query) -> Duration {
         let cost_ns = if let Some(only) = Self::only(database, query) {
             only.cost_ns()
@@ -159,46 +159,49 @@ impl Plan {
         Duration::from_nanos(cost_ns as u64)
     }
 
-    /// The way that there is no other to.
+    /// The only possible method, if there is just one.
     fn only(database: &Database, query: &Query) -> Option<Self> {
         let size = || Size::of(database, query);
         if database.layout != Layout::Indexed {
             let passed = if database.layout == Layout::Flat { 1.0 / size().share - 1.0 } else { 0.0 };
             let cost_ns = size().rows * (LINE_NS + passed * PASSED_NS);
-            return Some(Self { considered: vec![(Way::LineByLine, cost_ns)], ..Self::of(Way::LineByLine) });
+            return Some(Self {
+                considered: vec![(SearchMethod::LineByLine, cost_ns)],
+                ..Self::of(SearchMethod::LineByLine)
+            });
         }
-        if query.asked().need.is_none() {
-            return Some(Self::of(Way::Nothing));
+        if query.need().need.is_none() {
+            return Some(Self::of(SearchMethod::Nothing));
         }
-        is_everywhere(query).then(|| Self::of(Way::Everything))
+        is_everywhere(query).then(|| Self::of(SearchMethod::Everything))
     }
 
-    /// This way, if it can be done.
-    pub(crate) fn by(database: &Database, query: &Query, way: Way) -> Option<Self> {
-        let can = match way {
-            Way::Nothing => query.asked().need.is_none(),
-            Way::Everything => is_everywhere(query),
-            Way::LineByLine => return Some(Self::of(way)),
-            Way::Index => query.asked().need.is_some() && !database.index.shards.is_empty(),
-            Way::Literals => !query.literals().is_empty(),
-            Way::Automaton => query.dfa(&|| false).is_ok_and(|dfa| dfa.is_some()),
-            Way::Regex => true,
+    /// The plan of this method, if it is possible.
+    pub(crate) fn by(database: &Database, query: &Query, method: SearchMethod) -> Option<Self> {
+        let can = match method {
+            SearchMethod::Nothing => query.need().need.is_none(),
+            SearchMethod::Everything => is_everywhere(query),
+            SearchMethod::LineByLine => return Some(Self::of(method)),
+            SearchMethod::Index => query.need().need.is_some() && !database.index.shards.is_empty(),
+            SearchMethod::Literals => !query.literals().is_empty(),
+            SearchMethod::Automaton => query.dfa(&|| false).is_ok_and(|dfa| dfa.is_some()),
+            SearchMethod::Regex => true,
         };
         if !can || database.layout != Layout::Indexed {
             return None;
         }
-        Some(match way {
-            Way::Index => Self { way, ..Self::resolved(database, query) },
-            way => Self::of(way),
+        Some(match method {
+            SearchMethod::Index => Self { method, ..Self::resolved(database, query) },
+            method => Self::of(method),
         })
     }
 
-    fn of(way: Way) -> Self {
+    fn of(method: SearchMethod) -> Self {
         Self {
-            way,
-            rest: Way::Regex,
+            method,
+            rest: SearchMethod::Regex,
             words: 0,
-            asked: Vec::new(),
+            resolved: Vec::new(),
             indexed: 0,
             candidates: None,
             considered: Vec::new(),
@@ -206,36 +209,36 @@ impl Plan {
     }
 
     fn resolved(database: &Database, query: &Query) -> Self {
-        let mut plan = Self::of(Way::Index);
-        let Some(need) = &query.asked().need else { return plan };
+        let mut plan = Self::of(SearchMethod::Index);
+        let Some(need) = &query.need().need else { return plan };
         for indexed in &database.index.shards {
             let rows = database.blocks[indexed.blocks.clone()].iter().map(|block| block.lines() as u64).sum();
-            plan.asked.push(Resolved::new(need, &indexed.shard, rows, TRYING_NUMBERS));
+            plan.resolved.push(Resolved::new(need, &indexed.shard, rows, TRYING_NUMBERS));
             plan.indexed = indexed.blocks.end;
         }
         plan
     }
 
-    /// What the index costs; `None` if it does not help.
+    /// The cost of the index; `None` if it does not help.
     fn index_cost(&mut self, database: &Database, query: &Query, size: &Size) -> Option<f64> {
-        if self.asked.is_empty() || self.asked.iter().flatten().any(Resolved::is_idle) {
+        if self.resolved.is_empty() || self.resolved.iter().flatten().any(Resolved::is_idle) {
             return None;
         }
-        let most: u64 = self.asked.iter().flatten().map(|asked| asked.most_lines).sum();
-        let numbers: f64 = self.asked.iter().flatten().map(|asked| asked.numbers).sum();
-        let lines: f64 = self.asked.iter().flatten().map(|asked| asked.likely_lines).sum();
+        let most: u64 = self.resolved.iter().flatten().map(|resolved| resolved.most_lines).sum();
+        let numbers: f64 = self.resolved.iter().flatten().map(|resolved| resolved.numbers).sum();
+        let lines: f64 = self.resolved.iter().flatten().map(|resolved| resolved.likely_lines).sum();
         self.candidates = Some((most as f64 * size.share) as u64);
         let blocks = database.blocks.len() as f64 * BLOCK_NS;
         let each_ns = match () {
             () if query.perl().is_some() => PERL_TRY_NS,
-            () if query.asked().exact => KEEP_NS,
+            () if query.need().exact => KEEP_NS,
             () => TRY_NS,
         };
         Some(blocks + (numbers * NUMBER_NS + lines * each_ns) * size.share)
     }
 
-    /// Thinks of looking for words in all of the text, to try the lines that have them; or, where matches begin with them, to have a
-    /// lazy automaton go on from there.
+    /// Considers searching all of the text for words and trying the lines that have them; or, where matches begin with them,
+    /// continuing with a lazy automaton from there.
     fn consider_words(&mut self, database: &Database, query: &Query, size: &Size) {
         let mut best: Option<(usize, f64)> = None;
         let mut lazy: Option<f64> = None;
@@ -273,12 +276,12 @@ impl Plan {
         }
         if let Some((index, cost)) = best {
             self.words = index;
-            self.considered.push((Way::Literals, cost));
+            self.considered.push((SearchMethod::Literals, cost));
         }
-        self.considered.extend(lazy.map(|cost| (Way::Regex, cost)));
+        self.considered.extend(lazy.map(|cost| (SearchMethod::Regex, cost)));
     }
 
-    /// Thinks of automata, unless something else is known to be cheaper.
+    /// Considers automata, unless another method is known to be cheaper.
     fn consider_automata(
         &mut self,
         database: &Database,
@@ -288,64 +291,65 @@ impl Plan {
     ) -> Result<(), Stopped> {
         let automaton_ns = size.bytes * AUTOMATON_NS;
         if query.perl().is_some() {
-            self.considered.push((Way::Regex, size.bytes * PERL_NS));
+            self.considered.push((SearchMethod::Regex, size.bytes * PERL_NS));
         }
         let least_ns = self.considered.iter().map(|one| one.1).min_by(f64::total_cmp);
         if least_ns.is_some_and(|least| least <= automaton_ns) {
             return Ok(());
         }
-        // To make an automaton takes longer than to go over so little text without.
+        // For so little text, building an automaton takes longer than searching without.
         if size.bytes * REGEX_NS <= AT_ONCE_NS {
             if query.perl().is_none() {
-                self.considered.push((Way::Regex, size.bytes * REGEX_NS));
+                self.considered.push((SearchMethod::Regex, size.bytes * REGEX_NS));
             }
             return Ok(());
         }
         match (query.dfa(stop)?, query.perl()) {
-            (Some(_), None) => self.considered.push((Way::Automaton, automaton_ns)),
+            (Some(_), None) => self.considered.push((SearchMethod::Automaton, automaton_ns)),
             (Some(dfa), Some(_)) => {
                 let share = sampled_share(database, |block, lines, hit| {
                     dfa.scan(block.text(), block.starts(), lines, |_, _| hit());
                 });
-                self.considered.push((Way::Automaton, automaton_ns + share * size.rows * PERL_TRY_NS));
+                self.considered
+                    .push((SearchMethod::Automaton, automaton_ns + share * size.rows * PERL_TRY_NS));
             }
-            (None, None) => self.considered.push((Way::Regex, size.bytes * REGEX_NS)),
+            (None, None) => self.considered.push((SearchMethod::Regex, size.bytes * REGEX_NS)),
             (None, Some(_)) => {}
         }
         Ok(())
     }
 
-    /// How it is done, but for what is not indexed.
-    pub fn way(&self) -> Way {
-        self.way
+    /// The method, except for indexed text.
+    pub fn method(&self) -> SearchMethod {
+        self.method
     }
 
-    /// What it should cost on one core, in ns.
+    /// The expected cost on one core, in ns.
     fn cost_ns(&self) -> f64 {
-        self.considered.iter().find(|one| one.0 == self.way).map_or(0.0, |one| one.1)
+        self.considered.iter().find(|one| one.0 == self.method).map_or(0.0, |one| one.1)
     }
 
-    /// How many rows the index leaves to be tried, at most, if it was asked.
+    /// The most rows that the index leaves to be tried, if the plan uses it.
     pub fn candidates(&self) -> Option<u64> {
         self.candidates
     }
 
-    /// How a block is searched.
-    pub(crate) fn way_of(&self, block: usize) -> Way {
-        if self.way == Way::Index && block >= self.indexed { self.rest } else { self.way }
+    /// The method for a block.
+    pub(crate) fn method_of(&self, block: usize) -> SearchMethod {
+        if self.method == SearchMethod::Index && block >= self.indexed { self.rest } else { self.method }
     }
 
-    /// The part of the index that covers a block, and what is asked of it.
+    /// The part of the index that covers a block, and the windows that are needed there.
     pub(crate) fn index_of<'a>(
         &'a self,
         index: &'a Index,
         block: usize,
     ) -> Option<(&'a Indexed, &'a Resolved)> {
         let shard = index.shard_of(block)?;
-        Some((&index.shards[shard], self.asked.get(shard)?.as_ref()?))
+        Some((&index.shards[shard], self.resolved.get(shard)?.as_ref()?))
     }
 
-    /// The words that are sought.
+    /// The words to search for.
     pub(crate) fn literals<'a>(&self, query: &'a Query) -> Option<&'a Literals> {
         query.literals().get(self.words)
     }
@@ -353,23 +357,23 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.way)?;
+        write!(f, "{}", self.method)?;
         if let Some(candidates) = self.candidates {
             write!(f, ", at most {candidates} rows to try")?;
         }
-        for (index, (way, cost_ns)) in self.considered.iter().enumerate() {
+        for (index, (method, cost_ns)) in self.considered.iter().enumerate() {
             let separator = if index == 0 { ": " } else { ", " };
-            write!(f, "{separator}{way} about {:.2} ms", cost_ns / 1e6)?;
+            write!(f, "{separator}{method} about {:.2} ms", cost_ns / 1e6)?;
         }
         Ok(())
     }
 }
 
-fn cheapest(ways: &[(Way, f64)]) -> Way {
-    ways.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Way::Regex, |one| one.0)
+fn cheapest(methods: &[(SearchMethod, f64)]) -> SearchMethod {
+    methods.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(SearchMethod::Regex, |one| one.0)
 }
 
-/// How much there is to search.
+/// The amount of text to search.
 struct Size {
     rows: f64,
     bytes: f64,

@@ -1,24 +1,28 @@
-//! The wire, in two dialects. Pure functions on bytes: whoever drives them owns the socket.
+//! The wire, in two dialects. Pure functions on bytes: the caller owns the socket.
 //!
-//! A request is `types;pattern` in one line: types are integers with commas between them, none means all, and the pattern is all
-//! that follows the first semicolon. An answer is rows, each ended by a line feed, and then an empty line.
+//! A request is `types;pattern` in one line: types are integers with commas between them, an empty list means all, and the pattern
+//! is everything after the first semicolon. An answer is rows, each ended by a line feed, and then an empty line.
 //!
-//! * [`Lines`](Dialect::Lines), as the statement of the course has it: a request ends with a line feed, an answer is sent as it is
-//!   found and may have any length.
-//! * [`Utf`](Dialect::Utf), as programs that use Java's `writeUTF` have it: a request and an answer are one message each, of two
-//!   bytes for its length and then [modified UTF-8](utf). A message has 65,535 bytes at most.
+//! * [`Lines`](Dialect::Lines), the dialect of the course's statement: a request ends with a line feed, an answer is sent while
+//! it is found and may have any length.
+//! * [`Utf`](Dialect::Utf), the dialect of programs that use Java's `writeUTF`: a request and an answer are one message each, of
+//!   two
+//! bytes for its length and then [modified UTF-8](utf). A message has 65,535 bytes at most.
 //!
-//! Neither dialect has a word for what goes wrong, so this is what stands for it:
+//! Neither dialect has an error message, so errors are encoded as follows:
 //!
-//! | what cannot be carried | `lines` | `utf` |
+//! | condition | `lines` | `utf` |
 //! | --- | --- | --- |
-//! | a refused pattern or request, a server without room, a limit that was reached before the first row | the one row `error@@@` and why, and the empty line; no row of a file begins so, since `error` is no integer | the same, in its message |
-//! | a limit that is reached when rows have been sent already | the row `error@@@` and why, no empty line, and the connection is reset, so that the part is not taken for the whole | cannot be: nothing is sent before all is found |
-//! | an answer beyond 65,535 bytes | is carried | [`TOO_BIG`], the words of the old servers |
+//! | a rejected pattern or request, a server without capacity, a limit that was reached before the first row | the one row
+//! `error@@@` and the reason, and the empty line; no row of a file begins so, since `error` is not an integer | the same, in its
+//! message |
+//! | a limit that is reached after rows have been sent | the row `error@@@` and the reason, no empty line, and the connection is
+//! reset, so that the client does not take the part for the whole | impossible: nothing is sent before all is found |
+//! | an answer beyond 65,535 bytes | is sent | [`TOO_BIG`], the text of the old servers |
 //! | an empty sentence, where rows are sentences alone | a blank in its place, since an empty line is the end | the same |
 //!
-//! A connection carries one request after the other, in both dialects. A carriage return or a line feed at the end of a
-//! request's text is left off.
+//! A connection carries one request after the other, in both dialects. A carriage return or a line feed at the end of a request's
+//! text is removed.
 
 pub mod utf;
 
@@ -26,31 +30,31 @@ use std::str::FromStr;
 
 use memchr::{memchr, memmem};
 
-/// The longest request, with what frames it.
+/// The longest request, with its framing.
 pub const REQUEST_BYTES: usize = utf::LENGTH_BYTES + utf::MESSAGE_BYTES;
-/// What ends an answer, behind its last row.
+/// The byte that ends an answer, behind its last row.
 pub const END: u8 = b'\n';
-/// What a row begins with that says why there is no answer.
+/// The beginning of a row that reports an error.
 pub const ERROR: &[u8] = b"error@@@";
-/// What stands for an answer that is longer than a message of [`Dialect::Utf`].
+/// The text in place of an answer that is longer than a message of [`Dialect::Utf`].
 pub const TOO_BIG: &str = "request may be too big \n\n";
 
-/// How requests and answers are framed.
+/// The framing of requests and answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// Lines of text.
     #[default]
     Lines,
-    /// Messages as Java's `writeUTF` writes them.
+    /// Messages of Java's `writeUTF`.
     Utf,
 }
 
-/// The beginning of some bytes, as a request.
+/// A request at the start of some bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framed {
-    /// How many bytes it took.
+    /// The number of bytes of the request.
     pub used_bytes: usize,
-    /// What stands in the frame.
+    /// The text in the frame.
     pub text: Result<String, NotText>,
 }
 
@@ -82,10 +86,10 @@ impl Dialect {
         }
     }
 
-    /// A request as it goes over the wire.
+    /// The bytes of a request.
     ///
     /// # Errors
-    /// Where the dialect cannot carry it.
+    /// Fails if the dialect cannot carry it.
     pub fn encode_request(self, request: &str) -> Result<Vec<u8>, CannotCarry> {
         if request.contains('\n') {
             return Err(CannotCarry::LineFeed);
@@ -97,7 +101,7 @@ impl Dialect {
         }
     }
 
-    /// The request that `bytes` begin with; `None` where more are to come.
+    /// The request that `bytes` begin with; `None` if it is incomplete.
     pub fn decode_request(self, bytes: &[u8]) -> Option<Framed> {
         let (used_bytes, text) = match self {
             Self::Lines => {
@@ -118,7 +122,7 @@ impl Dialect {
         Some(Framed { used_bytes, text })
     }
 
-    /// The answer that says why there is none.
+    /// The answer that reports an error.
     pub fn encode_error(self, words: &str) -> Vec<u8> {
         let mut row = error_row(words);
         row.push(char::from(END));
@@ -128,7 +132,7 @@ impl Dialect {
         }
     }
 
-    /// An answer with these rows, each ended by a line feed. One that is too long becomes the words that say so.
+    /// An answer with these rows, each ended by a line feed. A text that reports the excess replaces an answer that is too long.
     pub fn encode_answer(self, rows: &str) -> Vec<u8> {
         match self {
             Self::Lines => [rows.as_bytes(), &[END]].concat(),
@@ -137,7 +141,7 @@ impl Dialect {
         }
     }
 
-    /// Begins to read an answer.
+    /// Creates a reader of an answer.
     pub fn reader(self) -> AnswerReader {
         match self {
             Self::Lines => AnswerReader::Lines { at: At::Begin },
@@ -158,7 +162,7 @@ impl FromStr for Dialect {
 /// The longest error that is sent, so that three bytes for each character still fit into a message.
 const ERROR_CHARACTERS: usize = 10_000;
 
-/// The row that says why there is no answer, or no more of it.
+/// The row that reports why there is no answer, or why it ends early.
 pub fn error_row(words: &str) -> String {
     let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
     let mut row = String::from_utf8_lossy(ERROR).into_owned();
@@ -167,7 +171,7 @@ pub fn error_row(words: &str) -> String {
     row
 }
 
-/// Puts a blank in the place of empty lines among rows that begin at `from`, where a line begins.
+/// Replaces empty lines by a blank, among rows that begin at `from`, where a line begins.
 pub fn fill_empty_rows(rows: &mut Vec<u8>, from: usize) {
     let is_empty = |rows: &[u8]| rows.first() == Some(&b'\n') || memmem::find(rows, b"\n\n").is_some();
     if !is_empty(&rows[from..]) {
@@ -182,66 +186,66 @@ pub fn fill_empty_rows(rows: &mut Vec<u8>, from: usize) {
     }
 }
 
-/// Reads an answer as its bytes come, and keeps none of its rows.
+/// Reads an answer as its bytes arrive, and keeps none of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerReader {
     /// Of [`Dialect::Lines`].
     Lines {
-        /// What the last byte was.
+        /// The last byte.
         at: At,
     },
-    /// Of [`Dialect::Utf`]: the message so far, which has 65,537 bytes at most.
+    /// Of [`Dialect::Utf`]: the incomplete message, which has 65,537 bytes at most.
     Utf {
-        /// Its bytes, those of its length included.
+        /// Its bytes, including those of its length.
         message: Vec<u8>,
     },
 }
 
-/// Where in an answer of lines the next byte stands.
+/// The position of the next byte in an answer of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// It is the first, or follows this many bytes that may become an error.
+    /// The first byte, or the one after this many bytes that may become an error.
     Begin,
-    /// It is the first of a row.
+    /// The first byte of a row.
     LineStart,
-    /// It is within a row.
+    /// A byte within a row.
     Within,
-    /// As before, but this row says why there is no answer.
+    /// The same, in a row that reports an error.
     Error,
-    /// It is what ends the answer, or more of why there is none.
+    /// The end of the answer, or more of the error.
     ErrorEnd,
 }
 
-/// What an answer is, as far as it has come.
+/// The state of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// How many bytes were taken; those left are to be shown again, with more.
+pub struct AnswerProgress {
+    /// The number of bytes that were consumed; pass the others again, together with more.
     pub used_bytes: usize,
-    /// What it is, once it is complete.
-    pub ended: Option<Ended>,
+    /// The kind of the answer, once it is complete.
+    pub ended: Option<AnswerKind>,
 }
 
-/// What an answer was.
+/// The kind of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum AnswerKind {
     /// Rows, and the empty line.
     Rows,
-    /// Words that say why there are no rows.
+    /// A message that reports why there are no rows.
     Refused,
     /// Not an answer.
     Wrong,
 }
 
 impl AnswerReader {
-    /// Takes more bytes.
-    pub fn take(&mut self, bytes: &[u8]) -> Taken {
+    /// Reads more bytes.
+    pub fn take(&mut self, bytes: &[u8]) -> AnswerProgress {
         match self {
             Self::Lines { at } => take_lines(at, bytes),
             Self::Utf { message } => take_message(message, bytes),
         }
     }
 
-    /// Whether a part of the answer has been taken.
+    /// Whether a part of the answer has been read.
     pub fn has_begun(&self) -> bool {
         match self {
             Self::Lines { at } => *at != At::Begin,
@@ -250,24 +254,24 @@ impl AnswerReader {
     }
 }
 
-fn take_lines(at: &mut At, bytes: &[u8]) -> Taken {
+fn take_lines(at: &mut At, bytes: &[u8]) -> AnswerProgress {
     if *at == At::Begin {
         match bytes.first() {
-            None => return Taken { used_bytes: 0, ended: None },
-            Some(&END) => return Taken { used_bytes: 1, ended: Some(Ended::Rows) },
+            None => return AnswerProgress { used_bytes: 0, ended: None },
+            Some(&END) => return AnswerProgress { used_bytes: 1, ended: Some(AnswerKind::Rows) },
             Some(_) if bytes.starts_with(ERROR) => *at = At::Error,
-            Some(_) if ERROR.starts_with(bytes) => return Taken { used_bytes: 0, ended: None },
+            Some(_) if ERROR.starts_with(bytes) => return AnswerProgress { used_bytes: 0, ended: None },
             Some(_) => *at = At::Within,
         }
     }
     let is_error = matches!(at, At::Error | At::ErrorEnd);
-    let ended = if is_error { Ended::Refused } else { Ended::Rows };
+    let ended = if is_error { AnswerKind::Refused } else { AnswerKind::Rows };
     let is_at_start = matches!(at, At::LineStart | At::ErrorEnd);
     if is_at_start && bytes.first() == Some(&END) {
-        return Taken { used_bytes: 1, ended: Some(ended) };
+        return AnswerProgress { used_bytes: 1, ended: Some(ended) };
     }
     if let Some(end) = memmem::find(bytes, b"\n\n") {
-        return Taken { used_bytes: end + 2, ended: Some(ended) };
+        return AnswerProgress { used_bytes: end + 2, ended: Some(ended) };
     }
     if let Some(&last) = bytes.last() {
         *at = match (last, is_error) {
@@ -277,10 +281,10 @@ fn take_lines(at: &mut At, bytes: &[u8]) -> Taken {
             (_, true) => At::Error,
         };
     }
-    Taken { used_bytes: bytes.len(), ended: None }
+    AnswerProgress { used_bytes: bytes.len(), ended: None }
 }
 
-fn take_message(message: &mut Vec<u8>, bytes: &[u8]) -> Taken {
+fn take_message(message: &mut Vec<u8>, bytes: &[u8]) -> AnswerProgress {
     let mut used_bytes = 0;
     loop {
         let wanted = match message.first_chunk() {
@@ -291,7 +295,7 @@ fn take_message(message: &mut Vec<u8>, bytes: &[u8]) -> Taken {
         message.extend_from_slice(part);
         used_bytes += part.len();
         if message.len() < wanted {
-            return Taken { used_bytes, ended: None };
+            return AnswerProgress { used_bytes, ended: None };
         }
         if wanted > utf::LENGTH_BYTES || message[..] == [0, 0] {
             break;
@@ -299,13 +303,13 @@ fn take_message(message: &mut Vec<u8>, bytes: &[u8]) -> Taken {
     }
     let body = &message[utf::LENGTH_BYTES..];
     let ended = if body.starts_with(ERROR) || body == TOO_BIG.as_bytes() {
-        Ended::Refused
+        AnswerKind::Refused
     } else if body == b"\n" || body.ends_with(b"\n\n") {
-        Ended::Rows
+        AnswerKind::Rows
     } else {
-        Ended::Wrong
+        AnswerKind::Wrong
     };
-    Taken { used_bytes, ended: Some(ended) }
+    AnswerProgress { used_bytes, ended: Some(ended) }
 }
 
 #[cfg(test)]

@@ -7,32 +7,32 @@ use regex_syntax::hir::{Hir, Look};
 
 use crate::automaton::Automaton;
 use crate::error::{PatternError, SearchError};
-use crate::index::need::{Asked, ask};
+use crate::index::need::{PatternNeed, pattern_need};
 use crate::pattern::{Pattern, Perl};
 use crate::scan::dfa::{Dfa, Making, make};
 use crate::scan::literals::Literals;
 use crate::semantics::Semantics;
 
-/// What is sought: sentences of these types that match this pattern.
+/// A query: the sentences of these types that match this pattern.
 pub struct Query {
     kinds: Vec<i32>,
     text: String,
     semantics: Semantics,
     pattern: Pattern,
-    /// Of what sentences must contain.
+    /// For what sentences must contain.
     contains: Automaton,
-    /// Of all that a match takes.
+    /// For a whole match.
     entire: OnceLock<Automaton>,
     dfa: OnceLock<Option<Dfa>>,
     literals: OnceLock<Vec<Literals>>,
-    asked: OnceLock<Asked>,
+    need: OnceLock<PatternNeed>,
 }
 
 impl Query {
-    /// Reads `types;pattern`: integers with commas between them, or none for all types; and all that follows the first semicolon.
+    /// Reads `types;pattern`: integers with commas between them, or none for all types; and everything after the first semicolon.
     ///
     /// # Errors
-    /// Says what cannot be read or is refused, and where.
+    /// Reports what cannot be read or is rejected, and where.
     pub fn parse(request: &str, semantics: &Semantics) -> Result<Self, SearchError> {
         let (kinds, pattern) = Self::parts(request)?;
         Ok(Self::new(kinds, pattern, semantics)?)
@@ -54,17 +54,17 @@ impl Query {
         Ok((kinds, pattern))
     }
 
-    /// Sentences of these types, of all if there are none.
+    /// A query for sentences of these types, or of all types if the list is empty.
     ///
     /// # Errors
-    /// Says why the pattern is refused.
+    /// Reports why the pattern is rejected.
     pub fn new(mut kinds: Vec<i32>, pattern: &str, semantics: &Semantics) -> Result<Self, PatternError> {
         kinds.sort_unstable();
         kinds.dedup();
         let parsed = Pattern::parse(pattern, semantics)?;
         let contains = Automaton::new(&parsed.contains, semantics)?;
         if parsed.entire != parsed.contains {
-            // It is rarely run, but then it must not be too large either.
+            // It is rarely used, but then it must not be too large either.
             drop(Automaton::new(&parsed.entire, semantics)?);
         }
         Ok(Self {
@@ -76,11 +76,11 @@ impl Query {
             entire: OnceLock::new(),
             dfa: OnceLock::new(),
             literals: OnceLock::new(),
-            asked: OnceLock::new(),
+            need: OnceLock::new(),
         })
     }
 
-    /// The types, in order; none means all.
+    /// The types, in order; an empty list means all.
     pub fn kinds(&self) -> &[i32] {
         &self.kinds
     }
@@ -90,20 +90,20 @@ impl Query {
         &self.text
     }
 
-    /// What the pattern means.
+    /// The semantics of the pattern.
     pub fn semantics(&self) -> &Semantics {
         &self.semantics
     }
 
-    /// The same for requests that have the same answer because their patterns come to the same.
+    /// The canonical form, which is equal for requests with the same answer and equivalent patterns.
     pub fn canonical(&self) -> Canonical {
         Canonical { kinds: self.kinds.clone(), pattern: self.pattern.canonical.clone() }
     }
 
-    /// Whether a sentence matches. It must have no line feed; this is what every search comes to.
+    /// Whether a sentence matches. It must have no line feed; this is the definition that every search follows.
     ///
     /// # Errors
-    /// Where backtracking takes too many steps.
+    /// Fails if backtracking takes too many steps.
     pub fn is_match(&self, sentence: &[u8]) -> Result<bool, SearchError> {
         let matches = self.is_match_unless(sentence, &|| false)?;
         Ok(matches.expect("it was not stopped"))
@@ -122,10 +122,10 @@ impl Query {
         }
     }
 
-    /// Where in a sentence the pattern matches, one match behind the other: what to colour.
+    /// Where the pattern matches in a sentence, one match after the other: the ranges to colour.
     ///
     /// # Errors
-    /// Where backtracking takes too many steps.
+    /// Fails if backtracking takes too many steps.
     pub fn matches(&self, sentence: &[u8]) -> Result<Vec<std::ops::Range<usize>>, SearchError> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -149,7 +149,7 @@ impl Query {
         Ok(self.entire().regex().find(input).map(|found| (found.start(), found.end())))
     }
 
-    /// What decides where automata cannot.
+    /// The PCRE2 pattern that decides where automata cannot.
     pub(crate) fn perl(&self) -> Option<&Perl> {
         self.pattern.perl.as_ref()
     }
@@ -159,8 +159,8 @@ impl Query {
         &self.pattern.contains
     }
 
-    /// Steps over what sentences must contain, unless it is too large for that, or `stop` ends making it. Threads that need it at
-    /// the same time each make it.
+    /// The automaton for what sentences must contain, unless it is too large, or `stop` ends its construction. Threads that need
+    /// it at the same time each build it.
     pub(crate) fn dfa(&self, stop: &dyn Fn() -> bool) -> Result<Option<&Dfa>, Stopped> {
         if self.dfa.get().is_none() {
             let made = match make(self.contains.nfa(), stop) {
@@ -179,13 +179,14 @@ impl Query {
     }
 
     /// The trigrams that sentences must have.
-    pub(crate) fn asked(&self) -> &Asked {
-        self.asked.get_or_init(|| ask(&self.pattern.contains))
+    pub(crate) fn need(&self) -> &PatternNeed {
+        self.need.get_or_init(|| pattern_need(&self.pattern.contains))
     }
 
-    /// Whether a sentence that contains what it must may still not match: in all, or in those in which `.` stops somewhere.
+    /// Whether a sentence that contains what it must may still not match: in all sentences, or in those in which `.` stops
+    /// somewhere.
     pub(crate) fn checks(&self) -> Checks {
-        // Between the bytes of a character, too, there is no boundary of ASCII words; an automaton may take that for a match.
+        // Between the bytes of a character there is no boundary of ASCII words either; an automaton may take that for a match.
         let within_characters = self.pattern.contains.properties().look_set().contains(Look::WordAsciiNegate);
         if self.pattern.perl.is_some() || within_characters {
             Checks::All
@@ -196,8 +197,8 @@ impl Query {
         }
     }
 
-    /// How much memory it takes by now: automata are made when they are first needed. What libraries keep for each thread is not
-    /// in it.
+    /// The memory that it takes now: automata are built when they are first needed. Excludes the caches that libraries keep for
+    /// each thread.
     pub(crate) fn bytes(&self) -> usize {
         let dfa = self.dfa.get().and_then(Option::as_ref);
         size_of::<Self>()
@@ -207,12 +208,12 @@ impl Query {
             + dfa.map_or(0, Dfa::bytes)
     }
 
-    /// Finds what sentences must contain.
+    /// The automaton for what sentences must contain.
     pub(crate) fn contains(&self) -> &Automaton {
         &self.contains
     }
 
-    /// Finds all that a match takes.
+    /// The automaton for a whole match.
     fn entire(&self) -> &Automaton {
         self.entire.get_or_init(|| {
             Automaton::new(&self.pattern.entire, &self.semantics).expect("it was not too large before")
@@ -220,11 +221,11 @@ impl Query {
     }
 }
 
-/// Work on a query was ended before it was done.
+/// Work on a query was stopped before it was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
-/// Which sentences that contain what they must are looked at again.
+/// The sentences that contain what they must and are checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checks {
     None,
@@ -232,7 +233,7 @@ pub(crate) enum Checks {
     All,
 }
 
-/// Where the character behind this place starts.
+/// The start of the character behind this position.
 fn after(sentence: &[u8], at: usize) -> usize {
     let next = |&at: &usize| sentence.get(at).is_none_or(|byte| (*byte as i8) >= -0x40);
     (at + 1..).find(next).expect("the end is the start of nothing")
@@ -247,7 +248,7 @@ impl fmt::Debug for Query {
     }
 }
 
-/// A request as far as its answer depends on it.
+/// The parts of a request on which its answer depends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Canonical {
     kinds: Vec<i32>,

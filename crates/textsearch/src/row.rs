@@ -10,8 +10,8 @@ use crate::protocol::Dialect;
 use crate::subcommands::SUBCOMMANDS;
 use crate::workload::{MOST_PATTERNS, Mix, Parameters, Requests, TextSearchWorkload, Wrapping};
 use crate::{
-    Alphabet, Backtracking, Config, Form, Generate, Layout, Matching, OpenOptions, Options, Semantics, Size,
-    synthetic,
+    Alphabet, Backtracking, Config, Form, Generate, Layout, Matching, OpenOptions, Semantics, Size,
+    TextSearchOptions, synthetic,
 };
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
@@ -19,7 +19,7 @@ use kendall_station::{Discipline, Knows, Servers};
 use kendall_system::{Home, Kind, Parameter, Serving, Settings, System, no_limits};
 
 const MB: u64 = 1_000_000;
-/// More types than this are no types.
+/// The most types.
 const MOST_TYPES: u64 = 10_000;
 
 /// The row of this system.
@@ -37,64 +37,64 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "data-rows",
-            help: "in place of a file, a synthetic one of so many rows, made once and kept with the user's caches",
+            help: "instead of a file, a synthetic one of this many rows, made once and kept with the user's caches",
             kind: Kind::Whole { least: 1, most: 1_000_000_000 },
             default: None,
         },
         Parameter {
             name: "data-bytes",
-            help: "in place of a file, a synthetic one of so many bytes",
+            help: "instead of a file, a synthetic one of this many bytes",
             kind: Kind::Whole { least: 1, most: 1 << 40 },
             default: None,
         },
         Parameter {
             name: "data-types",
-            help: "how many types a synthetic file has, numbered from 0",
+            help: "number of types of a synthetic file, numbered from 0",
             kind: Kind::Whole { least: 1, most: MOST_TYPES },
             default: Some("6"),
         },
         Parameter {
             name: "data-seed",
-            help: "what a synthetic file is drawn from",
+            help: "seed of a synthetic file",
             kind: Kind::Whole { least: 0, most: u64::MAX },
             default: Some("1"),
         },
         Parameter {
             name: "layout",
-            help: "how sentences lie and are searched: flat (row by row as in the file), by-type (row by row, those of a type \
-                   together) or indexed (the fastest way for each pattern)",
+            help: "layout and search of sentences: flat (row by row as in the file), by-type (row by row, those of a type \
+                   together) or indexed (the fastest method for each pattern)",
             kind: Kind::Word(check::<Layout>),
             default: Some("indexed"),
         },
         Parameter {
             name: "index-memory",
-            help: "most memory of the index, in MB; what it does not cover is scanned; as much as it needs if left out",
+            help: "most memory of the index, in MB; rows beyond it are scanned; unlimited if left out",
             kind: Kind::Whole { least: 0, most: 10_000_000 },
             default: None,
         },
         Parameter {
             name: "workers",
-            help: "requests that are searched for at a time: the servers of the station; as many as cores if left out",
+            help: "number of requests searched at the same time: the servers of the station; the number of cores if left out",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: None,
         },
         Parameter {
             name: "threads",
-            help: "threads that search at most; those that no request occupies help the others; with 1, a \
-                   request has one core, as models of a station with one server take it; as many as cores if left out",
+            help: "most threads that search; threads without a request help the others; with 1, a \
+                   request has one core, as models of a station with one server assume; the number of cores if left out",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: None,
         },
         Parameter {
             name: "discipline",
-            help: "order of service: fifo, lifo, processor-sharing, or by how long the plan says that a search takes: \
+            help: "order of service: fifo, lifo, processor-sharing, or by the time that the plan expects a search to take: \
                    shortest-remaining, cmu, gittins",
             kind: Kind::Word(check_discipline),
             default: Some("fifo"),
         },
         Parameter {
             name: "protocol",
-            help: "how requests and answers are framed: lines, or utf (messages of Java's writeUTF)",
+            help: "framing of requests and answers: lines, or utf (messages of Java's writeUTF)",
             kind: Kind::Word(check::<Dialect>),
             default: Some("lines"),
         },
@@ -106,45 +106,45 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "answer",
-            help: "what is sent of a row: row (type@@@sentence) or sentence",
+            help: "part of a row to send: row (type@@@sentence) or sentence",
             kind: Kind::Word(check::<Form>),
             default: Some("row"),
         },
         Parameter {
             name: "unicode",
-            help: r"whether \w, \d, \s, \b and (?i) mean the letters and digits of all scripts and not those of ASCII: on or off",
+            help: r"whether \w, \d, \s, \b and (?i) mean the letters and digits of all scripts instead of ASCII: on or off",
             kind: Kind::Switch,
             default: Some("off"),
         },
         Parameter {
             name: "backtracking",
-            help: "allow look-around, back-references and the like, with so many steps at most for a sentence; they are \
-                   refused if left out",
+            help: "allow look-around, back-references and the like, with at most this many steps for a sentence; they are \
+                   rejected if left out",
             kind: Kind::Whole { least: 1, most: u32::MAX as u64 },
             default: None,
         },
         Parameter {
             name: "deadline",
-            help: "most time that is spent on a request: reading its pattern, planning and searching, waiting excluded",
+            help: "most time for a request: reading its pattern, planning and searching, waiting excluded",
             kind: Kind::Time,
             default: Some("10s"),
         },
         Parameter {
             name: "idle",
-            help: "most time that a client may have a connection open and send nothing, or take no byte of its answer; then the \
-                   connection is closed",
+            help: "most time that a client may keep a connection open and send nothing, or read no byte of its answer; then the \
+                   server closes the connection",
             kind: Kind::Time,
             default: Some("30s"),
         },
         Parameter {
             name: "answer-memory",
-            help: "most memory of answers that are being sent, in MB; beyond it requests are refused",
+            help: "most memory of answers that are being sent, in MB; beyond it the server rejects requests",
             kind: Kind::Whole { least: 1, most: 10_000_000 },
             default: Some("1024"),
         },
         Parameter {
             name: "cache",
-            help: "most memory of answers that are remembered, in MB; 0 remembers none",
+            help: "most memory of cached answers, in MB; 0 caches none",
             kind: Kind::Whole { least: 0, most: 10_000_000 },
             default: Some("64"),
         },
@@ -152,52 +152,52 @@ pub const ROW: System = System {
     workload: &[
         Parameter {
             name: "mix",
-            help: "families that patterns are drawn from, with weights, as in literal=4,class=1: literal (two words), \
+            help: "families of patterns, with weights, as in literal=4,class=1: literal (two words), \
                    alternation (three times two words), class (letters between two words), anchored (two words at the \
-                   beginning), ignoring-case, none (nothing matches), all (everything does); each is a class of the report",
+                   beginning), ignoring-case, none (matches nothing), all (matches everything); each is a class of the report",
             kind: Kind::Word(check::<Mix>),
             default: Some("literal"),
         },
         Parameter {
             name: "patterns",
-            help: "how many different requests there are; each has its pattern and its types drawn once",
+            help: "number of different requests; the pattern and types of each are drawn once",
             kind: Kind::Whole { least: 1, most: MOST_PATTERNS as u64 },
             default: Some("1000"),
         },
         Parameter {
             name: "popularity",
-            help: "Zipf's exponent: the k-th most popular request comes with a probability proportional to 1 / k to this power; \
-                   0 makes all alike",
+            help: "Zipf's exponent: the k-th most popular request has a probability proportional to 1 / k to this power; \
+                   0 makes all equally likely",
             kind: Kind::Number { least: 0.0, most: 100.0 },
             default: Some("0"),
         },
         Parameter {
             name: "types-asked",
-            help: "how many types a request asks for; 0 asks for all",
+            help: "number of types of a request; 0 is all",
             kind: Kind::Whole { least: 0, most: MOST_TYPES },
             default: Some("1"),
         },
         Parameter {
             name: "types",
-            help: "how many types there are to ask for, numbered from 0",
+            help: "number of types to choose from, numbered from 0",
             kind: Kind::Whole { least: 1, most: MOST_TYPES },
             default: Some("6"),
         },
         Parameter {
             name: "wrapped",
-            help: "whether patterns are written as (.*)X(.*), for servers that match whole sentences: on or off",
+            help: "whether to write patterns as (.*)X(.*), for servers that match whole sentences: on or off",
             kind: Kind::Switch,
             default: Some("off"),
         },
         Parameter {
             name: "requests-file",
-            help: "file of requests in place of drawn ones, a line types;pattern each, the most popular first",
+            help: "file of requests instead of drawn ones, one line types;pattern each, the most popular first",
             kind: Kind::File,
             default: None,
         },
         Parameter {
             name: "protocol",
-            help: "how requests and answers are framed, as the server has it: lines or utf",
+            help: "framing of requests and answers, the same as the server's: lines or utf",
             kind: Kind::Word(check::<Dialect>),
             default: Some("lines"),
         },
@@ -260,9 +260,9 @@ fn workers(server: &Settings) -> NonZeroUsize {
 
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     let index_memory_bytes = server.whole("index-memory").map_or(u64::MAX, |megabytes| megabytes * MB);
-    let usual = Options::new(listen, data(server)?);
+    let usual = TextSearchOptions::new(listen, data(server)?);
     let idle = server.time("idle").expect(IS_SET);
-    let options = Options {
+    let options = TextSearchOptions {
         service: Config {
             workers: workers(server),
             discipline: word(server, "discipline"),
@@ -290,16 +290,18 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
     crate::serve(&options, ready).map_err(|error| error.to_string())
 }
 
-/// The file that is named, or made.
+/// The given file, or a generated one.
 fn data(server: &Settings) -> Result<PathBuf, String> {
     let size = match (server.word("data"), server.whole("data-rows"), server.whole("data-bytes")) {
         (Some(file), None, None) => return Ok(file.into()),
         (None, Some(rows), None) => Size::Rows(rows),
         (None, None, Some(bytes)) => Size::Bytes(bytes),
         (None, None, None) => {
-            return Err("say what to search: --data FILE, or --data-rows 1000000 for a synthetic file".into());
+            return Err(
+                "no data to search: give --data FILE, or --data-rows 1000000 for a synthetic file".into()
+            );
         }
-        _ => return Err("data, data-rows and data-bytes contradict each other; leave one of them".into()),
+        _ => return Err("data, data-rows and data-bytes exclude each other; keep one of them".into()),
     };
     let what = Generate {
         size,
@@ -313,7 +315,7 @@ fn data(server: &Settings) -> Result<PathBuf, String> {
     })
 }
 
-/// Where the user's caches are, by the XDG base directory specification.
+/// The folder of the user's caches, by the XDG base directory specification.
 fn caches() -> PathBuf {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME")
@@ -342,7 +344,7 @@ fn check<T: FromStr<Err = String>>(name: &str) -> Result<(), String> {
 fn check_discipline(name: &str) -> Result<(), String> {
     match name.parse::<Discipline>() {
         Ok(discipline) if discipline.knows() == Knows::Weight => Err(format!(
-            "must not be {name}: requests have no priority; shortest-remaining serves those first whose search is short"
+            "must not be {name}: requests have no priority; shortest-remaining serves short searches first"
         )),
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),

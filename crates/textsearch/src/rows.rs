@@ -1,4 +1,4 @@
-//! The rows of an answer, given out in the order of the file while the search goes on.
+//! The rows of an answer, returned in the order of the file while the search runs.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::data::block::Line;
 use crate::search::Search;
 
-/// What is given out for a row.
+/// The form in which a row is returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// The row as it stands in the file: `type@@@sentence`.
+    /// The row as in the file: `type@@@sentence`.
     #[default]
     Row,
     /// The sentence alone.
@@ -21,42 +21,42 @@ pub enum Form {
 pub struct Rows {
     search: Arc<Search>,
     form: Form,
-    /// The part that is given out, and its lines that were not yet.
+    /// The part that is being read, and its lines that were not returned yet.
     part: usize,
     lines: Option<std::vec::IntoIter<Line>>,
 }
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// There is enough for now; there may be more at once.
+    /// The limit is reached; more rows may be ready.
     Full,
     /// The next part is not done yet.
     Waiting,
-    /// These were the last rows; or the search ended early, as [`Search::failure`] and [`Search::is_cancelled`] say.
+    /// These were the last rows; or the search ended early, see [`Search::failure`] and [`Search::is_cancelled`].
     End,
 }
 
 impl Rows {
-    /// The rows of a search, which may go on meanwhile.
+    /// The rows of a search, which may still run.
     pub fn new(search: Arc<Search>, form: Form) -> Self {
         Self { search, form, part: 0, lines: None }
     }
 
     /// Blocks until the part that [`read`](Self::read) waits for is done, the search ended early, or a part was given back and a
-    /// thread must take it.
+    /// thread must do it.
     pub fn wait(&self) {
         self.search.wait_for_part(self.part);
     }
 
-    /// Appends rows, each ended by a line feed, until `out` has this many bytes at least. It goes over that by no more than a row.
+    /// Appends rows, each ended by a line feed, until `out` has at least this many bytes. It exceeds that by no more than a row.
     pub fn read(&mut self, out: &mut Vec<u8>, until_bytes: usize) -> Reading {
         loop {
             if self.lines.is_none() {
                 if self.part == self.search.parts().1 {
                     return Reading::End;
                 }
-                // Asked before the part is looked for: a part that was done by then is found.
+                // Checked before the part is read: a part that was done by then is found.
                 let ended = self.search.failure().is_some() || self.search.is_cancelled();
                 let Some(found) = self.search.part_done(self.part) else {
                     return if ended { Reading::End } else { Reading::Waiting };

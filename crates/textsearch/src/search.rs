@@ -1,4 +1,4 @@
-//! A search under way.
+//! A running search.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 
 use crate::database::Database;
 use crate::error::SearchError;
-use crate::lines::Found;
-use crate::plan::{Plan, Way};
+use crate::lines::BlockAnswer;
+use crate::plan::{Plan, SearchMethod};
 use crate::query::{Query, Stopped};
 use crate::work::Work;
 
-/// A query against a database, worked off in parts.
+/// A query against a database, executed in parts.
 ///
-/// Any number of threads may call [`advance`](Self::advance) at once: each takes the next part that nobody has taken. Parts follow
-/// each other in the file, and what is found is kept as numbers of lines, at most two bytes a row and mostly far fewer. Meanwhile
-/// [`Rows`](crate::Rows) gives the rows out.
+/// Any number of threads may call [`advance`](Self::advance) at once: each takes the next part that no other thread has taken.
+/// Parts follow each other in the file, and matches are kept as numbers of lines, at most two bytes per row and mostly far fewer.
+/// Meanwhile [`Rows`](crate::Rows) returns the rows.
 #[derive(Debug)]
 pub struct Search {
     database: Arc<Database>,
     query: Arc<Query>,
     plan: Plan,
-    parts: Box<[OnceLock<Found>]>,
-    /// The next part to be taken.
+    parts: Box<[OnceLock<BlockAnswer>]>,
+    /// The next part to take.
     next: AtomicUsize,
     /// Parts that were taken and not done, and whether there are any.
     given_back: Mutex<Vec<usize>>,
@@ -33,7 +33,7 @@ pub struct Search {
     changed: Condvar,
     finished: AtomicUsize,
     rows: AtomicU64,
-    /// The requests that want it; [`CLOSED`] once the last has left.
+    /// The number of requests that want it; [`CLOSED`] once the last has left.
     wanted: AtomicUsize,
     cancelled: AtomicBool,
     failure: OnceLock<SearchError>,
@@ -71,7 +71,7 @@ impl Database {
         self.search_unless(query, &|| false).expect("it was not stopped")
     }
 
-    /// As [`search`](Self::search), unless `stop` ends the making of an automaton for the plan.
+    /// As [`search`](Self::search), unless `stop` ends the construction of an automaton for the plan.
     pub(crate) fn search_unless(
         self: &Arc<Self>,
         query: &Arc<Query>,
@@ -81,14 +81,14 @@ impl Database {
         Ok(Search::new(Arc::clone(self), Arc::clone(query), plan))
     }
 
-    /// How long a search should take on one core, by the costs that plans are made with; told without looking at the text.
+    /// The time that a search is expected to take on one core, by the plan's costs; does not read the text.
     pub fn expected(&self, query: &Query) -> Duration {
         Plan::expected(self, query)
     }
 
-    /// Plans a search in this way, whatever it costs; `None` where that cannot be done. For comparing ways.
-    pub fn search_by(self: &Arc<Self>, query: &Arc<Query>, way: Way) -> Option<Search> {
-        let plan = Plan::by(self, query, way)?;
+    /// Plans a search by this method, at any cost; `None` where that is not possible. For comparing methods.
+    pub fn search_by(self: &Arc<Self>, query: &Arc<Query>, method: SearchMethod) -> Option<Search> {
+        let plan = Plan::by(self, query, method)?;
         Some(Search::new(Arc::clone(self), Arc::clone(query), plan))
     }
 }
@@ -98,7 +98,7 @@ impl Database {
 pub enum Progress {
     /// There are more parts to take.
     More,
-    /// All parts are taken. Other threads may still be at theirs.
+    /// All parts are taken. Other threads may still be working on theirs.
     AllTaken,
 }
 
@@ -131,13 +131,13 @@ impl Search {
         }
     }
 
-    /// Works on parts until so much time is over, at least on one. A part takes about a millisecond; where a pattern backtracks
-    /// it can take far longer, but a [`cancel`](Self::cancel) then counts every few sentences.
+    /// Works on parts until this time is over, on at least one. A part takes about a millisecond; where a pattern backtracks it can
+    /// take far longer, but a [`cancel`](Self::cancel) takes effect every few sentences.
     pub fn advance(&self, budget: Duration) -> Progress {
         self.advance_unless(budget, &|| false)
     }
 
-    /// As [`advance`](Self::advance), and gives a part that takes long back to others as soon as `stop` says so.
+    /// As [`advance`](Self::advance), and gives a part that takes long back to others once `stop` returns true.
     pub(crate) fn advance_unless(&self, budget: Duration, stop: &dyn Fn() -> bool) -> Progress {
         let begun = Instant::now();
         let stop = || self.is_cancelled() || stop();
@@ -225,29 +225,29 @@ impl Search {
         self.given_back.lock().expect("no thread panics while it holds the parts")
     }
 
-    /// Works until all is done, on this thread alone.
+    /// Runs until all is done, on this thread alone.
     ///
     /// # Errors
-    /// As [`failure`](Self::failure) says.
+    /// Returns the error of [`failure`](Self::failure).
     pub fn run(&self) -> Result<(), &SearchError> {
         while self.advance(Duration::MAX) == Progress::More {}
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Does something, such as giving out the rows, while this number of further threads search; what they have not done by its end
-    /// is given up.
+    /// Runs a task, such as returning the rows, while this number of further threads search; the parts that they have not done by
+    /// its end are abandoned.
     pub fn run_beside<T>(&self, threads: usize, work: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| self.run());
             }
-            // Also where the work panics: the scope waits for its threads.
+            // Also if the task panics: the scope waits for its threads.
             let _cancelled = CancelledOnDrop(self);
             work()
         })
     }
 
-    /// Ends the search: the threads that work on it stop within some tens of sentences, and no more parts are given out.
+    /// Cancels the search: the threads that work on it stop within some tens of sentences, and no more parts are started.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
         self.stop();
@@ -271,22 +271,22 @@ impl Search {
         self.finished.load(Ordering::Acquire) == self.parts.len()
     }
 
-    /// Why it ended early, if a sentence took too many steps.
+    /// The reason why it ended early, if a sentence took too many steps.
     pub fn failure(&self) -> Option<&SearchError> {
         self.failure.get()
     }
 
-    /// How many rows were found so far.
+    /// The number of rows found up to now.
     pub fn rows_found(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// The parts done, and all.
+    /// The number of parts done, and of all parts.
     pub fn parts(&self) -> (usize, usize) {
         (self.finished.load(Ordering::Relaxed), self.parts.len())
     }
 
-    /// How it is done, and why so.
+    /// How it runs, and why.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -301,14 +301,14 @@ impl Search {
         &self.database
     }
 
-    /// How much memory the answer takes so far, in bytes: what it costs to keep it.
+    /// The memory of the answer up to now, in bytes: the cost of keeping it.
     pub fn bytes(&self) -> usize {
-        let found = self.parts.iter().filter_map(OnceLock::get).map(Found::bytes).sum::<usize>();
+        let found = self.parts.iter().filter_map(OnceLock::get).map(BlockAnswer::bytes).sum::<usize>();
         found + size_of_val(&self.parts[..]) + size_of::<Self>()
     }
 
-    /// What a part came to, if it is done.
-    pub(crate) fn part_done(&self, part: usize) -> Option<&Found> {
+    /// The answer of a part, if it is done.
+    pub(crate) fn part_done(&self, part: usize) -> Option<&BlockAnswer> {
         self.parts[part].get()
     }
 }

@@ -1,6 +1,6 @@
-//! What patterns mean, as far as that can be chosen.
+//! The semantics of patterns, as far as they can be chosen.
 
-/// What a match of a pattern with a sentence is.
+/// What counts as a match of a pattern with a sentence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Matching {
     /// Some part of the sentence matches, as with Java's `Matcher.find`.
@@ -10,7 +10,7 @@ pub enum Matching {
     Whole,
 }
 
-/// Which characters `\d`, `\w`, `\s`, `\b`, `\p{Alpha}` and the like know, and which letters `(?i)` takes for the same.
+/// Which characters `\d`, `\w`, `\s`, `\b`, `\p{Alpha}` and the like match, and which letters `(?i)` treats as equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alphabet {
     /// Those of ASCII, as Java does without flags.
@@ -20,13 +20,14 @@ pub enum Alphabet {
     Unicode,
 }
 
-/// What becomes of patterns that no finite automaton can do: look-around, back-references, possessive repeats, atomic groups and `\X`.
+/// How to handle patterns that are not possible with a finite automaton: look-around, back-references, possessive repeats, atomic
+/// groups and `\X`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Backtracking {
-    /// They are refused.
+    /// They are rejected.
     #[default]
     Refuse,
-    /// They are run by trying, with this many steps at most for each sentence.
+    /// They run by backtracking, with at most this many steps for each sentence.
     Within {
         /// PCRE2's match limit.
         steps: u32,
@@ -34,21 +35,21 @@ pub enum Backtracking {
 }
 
 impl Backtracking {
-    /// With this number of steps at most, or refused.
+    /// With at most this number of steps, or rejected.
     pub fn of(steps: Option<u64>) -> Self {
         let within = |steps| Self::Within { steps: u32::try_from(steps).unwrap_or(u32::MAX) };
         steps.map_or(Self::Refuse, within)
     }
 }
 
-/// What patterns mean, and how large they may be.
+/// The semantics of patterns, and their largest size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semantics {
-    /// What a match is.
+    /// What counts as a match.
     pub matching: Matching,
-    /// What letters and digits are.
+    /// Which characters count as letters and digits.
     pub alphabet: Alphabet,
-    /// What becomes of patterns that automata cannot do.
+    /// How to handle patterns that are not possible with automata.
     pub backtracking: Backtracking,
     /// The longest pattern, in bytes.
     pub pattern_bytes: usize,

@@ -1,4 +1,4 @@
-//! The server: each request is a search, which its worker leads and others help with.
+//! The server: each request is a search, which its worker leads and other threads help with.
 
 mod answer;
 mod board;
@@ -19,27 +19,27 @@ use kendall_station::{Job, Knows, Size};
 
 use crate::cache::Origin;
 use crate::error::SearchError;
-use crate::options::Options;
-use crate::plan::Way;
+use crate::options::TextSearchOptions;
+use crate::plan::SearchMethod;
 use crate::protocol::{Dialect, END, Framed, REQUEST_BYTES, TOO_BIG, fill_empty_rows, utf};
 use crate::query::Stopped;
 use crate::rows::{Form, Reading, Rows};
 use crate::search::{Interest, Search};
 use crate::semantics::Semantics;
-use answer::{Answer, Kept, PIECE_BYTES};
-use board::{Board, Crews, Help, Shift, Shown};
+use answer::{Answer, AnswerMemory, PIECE_BYTES};
+use board::{Board, Crews, Help, Shift, ShiftEnd};
 use source::DataSource;
 
-/// The longest request that is answered, what frames it excluded: twice the longest pattern.
+/// The longest request that is answered, without its framing: twice the longest pattern.
 const TEXT_BYTES: usize = 8192;
 
-/// Why a server does not start or ends early.
+/// The reason why a server does not start or ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The database cannot be opened.
     #[error(transparent)]
     Data(#[from] SearchError),
-    /// The runtime says why.
+    /// The runtime's error.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
@@ -47,17 +47,17 @@ pub enum ServeError {
 /// Opens the database and the server's sockets.
 ///
 /// # Errors
-/// Fails if the data cannot be read, an address is taken, or the file of stamps cannot be written.
-pub fn bind(options: &Options) -> Result<Server<TextSearch>, ServeError> {
+/// Fails if the data cannot be read, an address is in use, or the file of stamps cannot be written.
+pub fn bind(options: &TextSearchOptions) -> Result<Server<TextSearch>, ServeError> {
     Ok(Server::bind(options.service.clone(), TextSearch::new(options)?)?)
 }
 
 /// Serves until SIGINT or SIGTERM; on SIGHUP reads the file again and searches the new rows from then on. Calls `ready` with the
-/// address once connections are accepted.
+/// address once the server accepts connections.
 ///
 /// # Errors
 /// As [`bind`], and if the stamps cannot be written.
-pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+pub fn serve(options: &TextSearchOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     let system = TextSearch::new(options)?;
     let source = Arc::clone(&system.source);
     let server = Server::bind(options.service.clone(), system)?;
@@ -67,7 +67,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
     Ok(result?)
 }
 
-/// The system as the runtime sees it.
+/// The system in the form of the runtime.
 #[derive(Debug)]
 pub struct TextSearch {
     source: Arc<DataSource>,
@@ -75,25 +75,25 @@ pub struct TextSearch {
     semantics: Semantics,
     form: Form,
     deadline: Duration,
-    /// Whether who is served next depends on how long it takes.
+    /// Whether the order of service depends on how long a request takes.
     sizes_matter: bool,
     board: Arc<Board>,
     _crews: Crews,
-    kept: Kept,
+    kept: AnswerMemory,
     answer_bytes: usize,
     meters: Meters,
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub enum Response {
     /// These bytes, ready to be sent.
     Whole(Vec<u8>),
-    /// Rows, which may be sent while they are found.
+    /// Rows, which can be sent while they are found.
     Rows(RowSource),
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     Refused(Cow<'static, str>),
-    /// The end of rows that are sent already: it reaches no client.
+    /// The end of rows that were sent already: it reaches no client.
     End,
 }
 
@@ -101,12 +101,12 @@ pub enum Response {
 #[derive(Clone, Debug)]
 pub struct RowSource(Arc<Answer>);
 
-/// What the system counts besides what the runtime counts.
+/// The counters of the system, in addition to the runtime's.
 #[derive(Debug, Default)]
 struct Meters {
     searches: Counter,
-    /// By the plan's way, in the order of [`Way::ALL`].
-    ways: [Counter; Way::ALL.len()],
+    /// By the plan's method, in the order of [`SearchMethod::ALL`].
+    methods: [Counter; SearchMethod::ALL.len()],
     shared: Counter,
     remembered: Counter,
     rows: Counter,
@@ -115,14 +115,14 @@ struct Meters {
     too_big: Counter,
 }
 
-/// A request in the hands of the runtime.
+/// A request in the runtime.
 #[derive(Debug)]
 pub struct Task {
     text: String,
     work: Option<Work>,
 }
 
-/// A search, and what was made of it so far.
+/// A search, and the state of its answer.
 #[derive(Debug)]
 struct Work {
     search: Interest,
@@ -130,12 +130,12 @@ struct Work {
     making: Making,
 }
 
-/// How the answer is made.
+/// How the answer is sent.
 #[derive(Debug)]
 enum Making {
     /// Nothing was sent yet.
     Lines,
-    /// Its first rows are on their way.
+    /// Its first rows were sent.
     Begun(Arc<Answer>),
     /// As one message.
     Message { rows: Rows, text: Vec<u8> },
@@ -146,7 +146,7 @@ impl TextSearch {
     ///
     /// # Errors
     /// Fails if the data cannot be read or threads cannot be started.
-    pub fn new(options: &Options) -> Result<Self, ServeError> {
+    pub fn new(options: &TextSearchOptions) -> Result<Self, ServeError> {
         let source = DataSource::open(&options.data, &options.open, options.cache_bytes)?;
         let discipline = options.service.discipline;
         let board = Arc::new(Board::new(options.service.workers.get(), options.threads.get()));
@@ -164,13 +164,13 @@ impl TextSearch {
             },
             board,
             _crews: crews,
-            kept: Kept::default(),
+            kept: AnswerMemory::default(),
             answer_bytes: options.answer_bytes,
             meters: Meters::default(),
         })
     }
 
-    /// Begins to work on a request, or says why not. Reading its pattern and planning count into the deadline.
+    /// Begins to work on a request, or returns why it cannot. Reading its pattern and planning count towards the deadline.
     fn begin(&self, text: &str, until: Instant, interrupt: &Interrupt) -> Result<Work, Response> {
         let stop = || interrupt.is_abandoned() || Instant::now() >= until;
         if self.kept.bytes() >= self.answer_bytes {
@@ -184,7 +184,7 @@ impl TextSearch {
         let (search, origin) = loop {
             let planned = self.source.cache.search_unless(&database, &query, &stop);
             let (search, origin) = planned.map_err(|Stopped| Response::Refused(self.late().into()))?;
-            // One that the last request before has just left is about to be cancelled.
+            // A search that its last request has just left is about to be cancelled.
             match search.join() {
                 Some(search) => break (search, origin),
                 None => yield_now(),
@@ -193,7 +193,7 @@ impl TextSearch {
         match origin {
             Origin::New => {
                 self.meters.searches.inc();
-                self.meters.ways[search.plan().way() as usize].inc();
+                self.meters.methods[search.plan().method() as usize].inc();
             }
             Origin::Shared => _ = self.meters.shared.inc(),
             Origin::Kept => _ = self.meters.remembered.inc(),
@@ -205,11 +205,11 @@ impl TextSearch {
         Ok(Work { search, spent: Duration::ZERO, making })
     }
 
-    /// Counts a request that took too long, and says so.
+    /// Counts a request that took too long, and returns the message.
     fn late(&self) -> String {
         self.meters.late.inc();
         format!(
-            "the search took longer than the {:?} that this server spends on a request: make the pattern simpler, or name fewer \
+            "the search took longer than the {:?} that this server allows for a request: make the pattern simpler, or name fewer \
              types",
             self.deadline
         )
@@ -219,14 +219,14 @@ impl TextSearch {
         Rows::new(Arc::clone(search), self.form)
     }
 
-    /// What the discipline may know of a request: what the plan expects. As that is no more than an estimate, one that has taken so
-    /// long already is not taken to be nearly done. One of which nothing is known counts as one of a second.
+    /// What the discipline knows of a request: the plan's expectation. As that is only an estimate, a request that has already
+    /// taken that long does not count as nearly done. A request of unknown time counts as one of a second.
     fn job(&self, text: &str) -> Job {
         let expected_s = if self.sizes_matter { self.source.expected_s(text, &self.semantics) } else { None };
         Job { size: expected_s.map_or(Size::Unknown, Size::Memoryless), ..Job::new() }
     }
 
-    /// What to do with what was found so far.
+    /// Decides what to send of the rows found up to now.
     fn hand_out(&self, work: &mut Work, attained: f64) -> Step<Response> {
         match &mut work.making {
             Making::Lines if work.search.rows_found() > 0 => {
@@ -249,7 +249,7 @@ impl TextSearch {
         }
     }
 
-    /// The answer of a search that has found all.
+    /// The answer of a complete search.
     fn complete(&self, work: &mut Work) -> Response {
         self.meters.rows.inc_by(work.search.rows_found());
         self.source.keep(&work.search);
@@ -266,7 +266,7 @@ impl TextSearch {
         }
     }
 
-    /// A short answer as it is, a long one as it will be read.
+    /// A short answer as it is, a long one to be read in pieces.
     fn lines(&self, search: &Arc<Search>) -> Response {
         let mut bytes = Vec::new();
         if self.rows(search).read(&mut bytes, PIECE_BYTES) == Reading::End {
@@ -279,7 +279,7 @@ impl TextSearch {
         Response::Rows(RowSource(Arc::new(Answer::new(Arc::clone(search), self.form, &self.kept))))
     }
 
-    /// One message of these rows, or of the words that it would be too long.
+    /// One message of these rows, or of the text that it would be too long.
     fn message(&self, mut rows: Vec<u8>) -> Response {
         if self.form == Form::Sentence {
             fill_empty_rows(&mut rows, 0);
@@ -292,7 +292,7 @@ impl TextSearch {
         Response::Whole(bytes)
     }
 
-    /// The end of a search that cannot go on.
+    /// The end of a search that cannot continue.
     fn fail(&self, work: &Work, why: String) -> Response {
         self.source.keep(&work.search);
         match &work.making {
@@ -320,9 +320,9 @@ impl Handler for TextSearch {
             Decoded::answer(used_bytes, Response::Refused(words.into()))
         };
         Ok(Some(match text {
-            // Many may wait, so what each of them keeps is small.
+            // Many requests may wait, so the state of each is small.
             Ok(text) if text.len() > TEXT_BYTES => refused(format!(
-                "the request has more than the {TEXT_BYTES} bytes that are read: name fewer types, or make the pattern shorter"
+                "the request is longer than the limit of {TEXT_BYTES} bytes: name fewer types, or make the pattern shorter"
             )),
             Ok(text) => {
                 let key = text.clone().into_bytes();
@@ -359,13 +359,13 @@ impl Handler for TextSearch {
         let took = begun.elapsed();
         work.spent += took;
         match shown {
-            Shown::More => self.hand_out(work, took.as_secs_f64()),
-            Shown::Complete => Step::Done(self.complete(work)),
-            Shown::Failed => {
+            ShiftEnd::More => self.hand_out(work, took.as_secs_f64()),
+            ShiftEnd::Complete => Step::Done(self.complete(work)),
+            ShiftEnd::Failed => {
                 let why = work.search.failure().map(ToString::to_string).unwrap_or_default();
                 Step::Done(self.fail(work, why))
             }
-            Shown::Late => {
+            ShiftEnd::Late => {
                 let why = self.late();
                 Step::Done(self.fail(work, why))
             }
@@ -383,9 +383,7 @@ impl Handler for TextSearch {
     }
 
     fn refusal(&self) -> Response {
-        Response::Refused(
-            "the server has no room for this request now, or shuts down; ask again later".into(),
-        )
+        Response::Refused("the server is full or shutting down; retry later".into())
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -393,21 +391,17 @@ impl Handler for TextSearch {
             registry.register(format!("textsearch_{name}"), help, counter.clone());
         };
         add("searches", "Searches that were begun", &self.meters.searches);
-        for way in Way::ALL {
-            let name = format!("by_{}", way.name().replace('-', "_"));
-            add(&name, "Searches by the way that their plan chose", &self.meters.ways[way as usize]);
+        for method in SearchMethod::ALL {
+            let name = format!("by_{}", method.name().replace('-', "_"));
+            add(&name, "Searches by the method that their plan chose", &self.meters.methods[method as usize]);
         }
-        add(
-            "shared",
-            "Requests that joined the search of another that comes to the same",
-            &self.meters.shared,
-        );
-        add("remembered", "Requests whose answer was remembered", &self.meters.remembered);
-        add("rows", "Rows found by searches that came to their end", &self.meters.rows);
-        add("refused", "Requests whose pattern or types were refused", &self.meters.refused);
-        add("late", "Searches that were given up at the deadline", &self.meters.late);
+        add("shared", "Requests that joined the search of an equivalent one", &self.meters.shared);
+        add("remembered", "Requests answered from the cache", &self.meters.remembered);
+        add("rows", "Rows found by completed searches", &self.meters.rows);
+        add("refused", "Requests whose pattern or types were rejected", &self.meters.refused);
+        add("late", "Searches abandoned at the deadline", &self.meters.late);
         add("too_big", "Answers that were longer than a message", &self.meters.too_big);
         add("reloads", "Times that the data was read again", &self.source.reloads);
-        add("failed_reloads", "Times that it could not be", &self.source.failed_reloads);
+        add("failed_reloads", "Times that reading it again failed", &self.source.failed_reloads);
     }
 }

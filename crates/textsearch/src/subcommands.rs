@@ -1,4 +1,5 @@
-//! `kendall textsearch`: searches a file of typed sentences from the terminal, and makes such files and their indexes.
+//! `kendall textsearch`: searches a file of typed sentences from the terminal, and generates such files and their
+//! indexes.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -15,11 +16,11 @@ use crate::{
     Reading, Rows, Saving, Search, Semantics, Size, generate,
 };
 
-/// Rows are printed in pieces of this.
+/// The size of the pieces in which rows are printed.
 const PIECE_BYTES: usize = 64 * 1024;
-/// How long the thread that prints searches before it looks for rows to print again.
+/// How long the printing thread searches before it checks for rows to print again.
 const SEARCHED_BETWEEN: Duration = Duration::from_millis(1);
-/// What stands around a match on a terminal.
+/// The text around a match on a terminal.
 const COLOUR: (&[u8], &[u8]) = (b"\x1b[1;31m", b"\x1b[0m");
 
 const IS_SET: &str = "it must be given or has a default, and its kind checked it";
@@ -38,7 +39,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 FILE,
                 Parameter {
                     name: "request",
-                    help: "TYPES;PATTERN: integers with commas between them, none for all types, and a pattern as Java writes it",
+                    help: "TYPES;PATTERN: integers with commas between them, none for all types, and a pattern in Java's syntax",
                     kind: Kind::Text(|_| Ok(())),
                     default: None,
                 },
@@ -52,13 +53,13 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 },
                 Parameter {
                     name: "answer",
-                    help: "what is printed of a row: row (type@@@sentence) or sentence",
+                    help: "part of a row to print: row (type@@@sentence) or sentence",
                     kind: Kind::Word(check::<Form>),
                     default: Some("row"),
                 },
                 Parameter {
                     name: "unicode",
-                    help: "\\w, \\d, \\s, \\b and (?i) mean the letters and digits of all scripts and not those of ASCII",
+                    help: "\\w, \\d, \\s, \\b and (?i) mean the letters and digits of all scripts instead of ASCII",
                     kind: Kind::Switch,
                     default: None,
                 },
@@ -70,14 +71,14 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 },
                 Parameter {
                     name: "layout",
-                    help: "how sentences lie and are searched: flat, by-type or indexed, with the index that kendall \
-                           textsearch index has made; none is made here, because that takes longer than one search",
+                    help: "layout and search of sentences: flat, by-type or indexed, with the index that kendall \
+                           textsearch index has made; query makes none, because that takes longer than one search",
                     kind: Kind::Word(check::<Layout>),
                     default: Some("indexed"),
                 },
                 Parameter {
                     name: "count",
-                    help: "print how many rows match, and not the rows",
+                    help: "print the number of rows that match instead of the rows",
                     kind: Kind::Switch,
                     default: None,
                 },
@@ -89,7 +90,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 },
                 Parameter {
                     name: "explain",
-                    help: "report to standard error what was read, how the search was planned and why, and how long both took",
+                    help: "report to standard error what was read, the plan of the search and its reasons, and the time of both",
                     kind: Kind::Switch,
                     default: None,
                 },
@@ -99,12 +100,12 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
         },
         Subcommand {
             name: "index",
-            about: "Make the index that is kept beside a file, in a file of the same name with .index behind it, or say \
-                    whether it is there and fits: kendall textsearch index sentences.txt",
+            about: "Make the index that is kept beside a file, in a file of the same name with .index behind it, or check \
+                    whether it exists and fits: kendall textsearch index sentences.txt",
             arguments: &[FILE],
             options: &[Parameter {
                 name: "check",
-                help: "make nothing, and fail if the index is not there or is not of these rows",
+                help: "make nothing, and fail if the index does not exist or is not of these rows",
                 kind: Kind::Switch,
                 default: None,
             }],
@@ -129,19 +130,19 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 },
                 Parameter {
                     name: "bytes",
-                    help: "as many rows as are needed for this number of bytes",
+                    help: "size in bytes; the file gets as many rows as fill it",
                     kind: Kind::Whole { least: 1, most: u64::MAX },
                     default: None,
                 },
                 Parameter {
                     name: "types",
-                    help: "how many types there are, numbered from 0",
+                    help: "number of types, numbered from 0",
                     kind: Kind::Whole { least: 1, most: u32::MAX as u64 },
                     default: Some("6"),
                 },
                 Parameter {
                     name: "seed",
-                    help: "what the sentences are drawn from",
+                    help: "seed of the sentences",
                     kind: Kind::Whole { least: 0, most: u64::MAX },
                     default: Some("1"),
                 },
@@ -186,7 +187,7 @@ fn file(settings: &Settings) -> &Path {
     Path::new(settings.word("file").expect(IS_SET))
 }
 
-/// What of the rows that are found is printed, and how.
+/// The form in which matching rows are printed.
 struct Printing {
     form: Form,
     counts_only: bool,
@@ -200,7 +201,7 @@ fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
         backtracking: Backtracking::of(settings.whole("backtracking")),
         ..Semantics::default()
     };
-    // A request that is refused is refused before a large file is read.
+    // A request that is rejected is rejected before a large file is read.
     let request = settings.word("request").expect(IS_SET);
     let query = Arc::new(Query::parse(request, &semantics).map_err(|error| format!("{request:?}: {error}"))?);
     let options =
@@ -221,7 +222,7 @@ fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
     let further = options.threads.saturating_sub(1);
     let printed = search.run_beside(further, || print_rows(&printing, &search, console.output()));
     match printed {
-        // The reader of the pipe has what it wants.
+        // The reader of the pipe has closed it.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Ended::Done),
         printed => printed.map_err(|error| format!("cannot write to standard output: {error}"))?,
     }
@@ -237,7 +238,7 @@ fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
     Ok(Ended::Done)
 }
 
-/// Prints rows in the order of the file while they are found, and searches where there are none to print.
+/// Prints rows in the order of the file while they are found, and searches while no row is ready to be printed.
 fn print_rows(printing: &Printing, search: &Arc<Search>, out: &mut dyn Write) -> io::Result<()> {
     let mut rows = Rows::new(Arc::clone(search), printing.form);
     let mut piece = Vec::new();
@@ -268,7 +269,7 @@ fn coloured(rows: &[u8], form: Form, query: &Query, out: &mut dyn Write) -> io::
         let sentence = sentence.strip_suffix(b"\n").unwrap_or(sentence);
         out.write_all(kind)?;
         let mut at = 0;
-        // A sentence that was found is within the limit of steps; if not, it stays plain.
+        // A sentence that matched is within the limit of steps; otherwise it stays plain.
         for found in query.matches(sentence).unwrap_or_default() {
             out.write_all(&sentence[at..found.start])?;
             out.write_all(COLOUR.0)?;
@@ -343,8 +344,8 @@ fn generate_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended
     let size = match (settings.whole("rows"), settings.whole("bytes")) {
         (Some(rows), None) => Size::Rows(rows),
         (None, Some(bytes)) => Size::Bytes(bytes),
-        (None, None) => return Err("say how much: --rows 3000000, or --bytes 100000000".into()),
-        (Some(_), Some(_)) => return Err("rows and bytes contradict each other; leave one of them".into()),
+        (None, None) => return Err("no size is given; use --rows 3000000, or --bytes 100000000".into()),
+        (Some(_), Some(_)) => return Err("rows and bytes exclude each other; keep one of them".into()),
     };
     let (file, types) = (file(settings), settings.whole("types").expect(IS_SET) as u32);
     let threads = thread::available_parallelism().map_or(1, usize::from);

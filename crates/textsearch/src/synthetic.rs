@@ -1,4 +1,4 @@
-//! Synthetic databases that are made once and kept in a folder, for experiments that name a size and no file.
+//! Synthetic databases that are generated once and kept in a folder, for experiments that give a size and no file.
 
 use std::fs;
 use std::io::{self, BufWriter};
@@ -8,17 +8,17 @@ use kendall_files::Replacement;
 
 use crate::generate::{Generate, Size, generate};
 
-/// The file of this database in a folder, made if it is not there yet. The name says what is in it, so that it is found again;
-/// a file that is half made has another name.
+/// The file of this database in a folder, generated if it does not exist yet. The name describes its contents, so that it is
+/// found again; an incomplete file has another name.
 ///
 /// # Errors
-/// Where the folder or the file cannot be written.
+/// Fails if the folder or the file cannot be written.
 pub fn synthetic(folder: &Path, what: &Generate) -> io::Result<PathBuf> {
     let size = match what.size {
         Size::Rows(rows) => format!("{rows}-rows"),
         Size::Bytes(bytes) => format!("{bytes}-bytes"),
     };
-    // Another version may draw by another law.
+    // Another version may use another law.
     let version = env!("CARGO_PKG_VERSION");
     let path = folder.join(format!("{size}-of-{}-types-seed-{}-v{version}.txt", what.types, what.seed));
     if path.is_file() {

@@ -1,4 +1,4 @@
-//! What a plan does with one block.
+//! Executes a plan on one block.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use crate::data::block::Block;
 use crate::database::Database;
 use crate::error::SearchError;
 use crate::index::evaluate::Bits;
-use crate::lines::{Found, LineSet};
+use crate::lines::{BlockAnswer, LineSet};
 use crate::pattern::Perl;
-use crate::plan::{Plan, TRYING_NUMBERS, Way};
+use crate::plan::{Plan, SearchMethod, TRYING_NUMBERS};
 use crate::query::Checks;
 use crate::query::Query;
-use crate::scan::dfa::{Verdict, line_of};
+use crate::scan::dfa::{LineVerdict, line_of};
 
 /// How many sentences are tried one by one between two checks of whether to stop.
 const BETWEEN_LOOKS: usize = 64;
 
-/// Does a plan block by block, with room that is used again.
+/// Executes a plan block by block, with buffers that are reused.
 pub(crate) struct Work<'a> {
     database: &'a Database,
     query: &'a Query,
@@ -41,21 +41,23 @@ impl<'a> Work<'a> {
         Self { database, query, plan, stop, candidates, found }
     }
 
-    /// The answer of a block; `None` if it was stopped meanwhile.
-    pub(crate) fn part(&mut self, number: usize) -> Result<Option<Found>, SearchError> {
+    /// The answer of a block; `None` if it was stopped.
+    pub(crate) fn part(&mut self, number: usize) -> Result<Option<BlockAnswer>, SearchError> {
         let block = &self.database.blocks[number];
         let stretches = block.lines_of(self.query.kinds());
         self.found.clear(block.lines());
-        match self.plan.way_of(number) {
-            Way::Nothing => return Ok(Some(Found::Nothing)),
-            Way::Everything if self.query.checks() == Checks::None => return Ok(Some(Found::All)),
-            Way::Everything => stretches.into_iter().for_each(|lines| self.found.insert_all(lines)),
-            Way::LineByLine => return self.line_by_line(block, &stretches),
-            Way::Index if !self.by_index(number, &stretches)? => return Ok(None),
-            Way::Literals if !self.by_literals(block, &stretches)? => return Ok(None),
-            Way::Automaton if !self.by_automaton(block, &stretches)? => return Ok(None),
-            Way::Index | Way::Literals | Way::Automaton => {}
-            Way::Regex => match self.query.perl() {
+        match self.plan.method_of(number) {
+            SearchMethod::Nothing => return Ok(Some(BlockAnswer::Nothing)),
+            SearchMethod::Everything if self.query.checks() == Checks::None => {
+                return Ok(Some(BlockAnswer::All));
+            }
+            SearchMethod::Everything => stretches.into_iter().for_each(|lines| self.found.insert_all(lines)),
+            SearchMethod::LineByLine => return self.line_by_line(block, &stretches),
+            SearchMethod::Index if !self.by_index(number, &stretches)? => return Ok(None),
+            SearchMethod::Literals if !self.by_literals(block, &stretches)? => return Ok(None),
+            SearchMethod::Automaton if !self.by_automaton(block, &stretches)? => return Ok(None),
+            SearchMethod::Index | SearchMethod::Literals | SearchMethod::Automaton => {}
+            SearchMethod::Regex => match self.query.perl() {
                 Some(perl) => return self.by_perl(perl, block, &stretches),
                 None if !self.by_regex(block, &stretches)? => return Ok(None),
                 None => {}
@@ -69,10 +71,10 @@ impl<'a> Work<'a> {
         if doubtful && !self.check(block)? {
             return Ok(None);
         }
-        Ok(Some(Found::new(&self.found, block)))
+        Ok(Some(BlockAnswer::new(&self.found, block)))
     }
 
-    /// Tries each line that was found by itself; `false` if it was stopped.
+    /// Tries each line that was found separately; `false` if it was stopped.
     fn check(&mut self, block: &Block) -> Result<bool, SearchError> {
         std::mem::swap(&mut self.found, &mut self.candidates);
         self.found.clear(block.lines());
@@ -112,7 +114,7 @@ impl<'a> Work<'a> {
         &mut self,
         block: &Block,
         stretches: &[Range<usize>],
-    ) -> Result<Option<Found>, SearchError> {
+    ) -> Result<Option<BlockAnswer>, SearchError> {
         let kinds = self.query.kinds();
         for line in stretches.iter().cloned().flatten() {
             if line.is_multiple_of(BETWEEN_LOOKS) && (self.stop)() {
@@ -128,16 +130,16 @@ impl<'a> Work<'a> {
                 None => return Ok(None),
             }
         }
-        Ok(Some(Found::new(&self.found, block)))
+        Ok(Some(BlockAnswer::new(&self.found, block)))
     }
 
-    /// Has PCRE2 go over all of the text, some sentences at a time.
+    /// Runs PCRE2 over all of the text, some sentences at a time.
     fn by_perl(
         &mut self,
         perl: &Perl,
         block: &Block,
         stretches: &[Range<usize>],
-    ) -> Result<Option<Found>, SearchError> {
+    ) -> Result<Option<BlockAnswer>, SearchError> {
         let starts = block.starts();
         for lines in stretches {
             for first in lines.clone().step_by(BETWEEN_LOOKS) {
@@ -161,10 +163,10 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        Ok(Some(Found::new(&self.found, block)))
+        Ok(Some(BlockAnswer::new(&self.found, block)))
     }
 
-    /// Finds the lines among those that the index names; `false` if it was stopped, as all ways below.
+    /// Finds the lines among those that the index gives; `false` if it was stopped, as for all methods below.
     fn by_index(&mut self, number: usize, stretches: &[Range<usize>]) -> Result<bool, SearchError> {
         let Some((shard, resolved)) = self.plan.index_of(&self.database.index, number) else {
             return Ok(true);
@@ -184,7 +186,7 @@ impl<'a> Work<'a> {
                 self.candidates.insert_bits(bits.words(), segment.start, lines);
             }
         }
-        self.try_candidates(block, self.query.asked().exact && resolved.is_whole)
+        self.try_candidates(block, self.query.need().exact && resolved.is_whole)
     }
 
     fn by_literals(&mut self, block: &Block, stretches: &[Range<usize>]) -> Result<bool, SearchError> {
@@ -196,9 +198,9 @@ impl<'a> Work<'a> {
         self.try_candidates(block, literals.exact)
     }
 
-    /// Finds those among the candidates that contain what they must; all of them if they are known to.
+    /// Finds those among the candidates that contain what they must; all of them if that is known.
     fn try_candidates(&mut self, block: &Block, exact: bool) -> Result<bool, SearchError> {
-        // What backtracks is looked at again anyway, and mostly few are left.
+        // Lines that need backtracking are checked again anyway, and mostly few are left.
         if exact || self.query.checks() == Checks::All {
             std::mem::swap(&mut self.found, &mut self.candidates);
             return Ok(true);
@@ -249,7 +251,7 @@ impl<'a> Work<'a> {
                 let some = line..lines_within(block, line..lines.end, automaton.most_text());
                 line = some.end;
                 if some.is_empty() {
-                    // This one is too long to be searched without being stopped.
+                    // This one is too long to be searched without checks of whether to stop.
                     line += 1;
                     if !self.try_lines(block, some.start..line)? {
                         return Ok(false);
@@ -262,7 +264,7 @@ impl<'a> Work<'a> {
         Ok(true)
     }
 
-    /// Searches lines in one go.
+    /// Searches lines in one call.
     fn search_lines(&mut self, automaton: &Automaton, block: &Block, lines: Range<usize>) {
         let (text, starts, regex) = (block.text(), block.starts(), automaton.regex());
         // Without the last line feed, behind which no line is.
@@ -279,23 +281,23 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Up to which of these lines there are this number of bytes at most.
+/// The last of these lines up to which there are at most this number of bytes.
 fn lines_within(block: &Block, lines: Range<usize>, most_bytes: usize) -> usize {
     let starts = &block.starts()[lines.start..=lines.end];
     let within = starts.partition_point(|&start| (start - starts[0]) as usize <= most_bytes);
     lines.start + within - 1
 }
 
-/// Keeps the lines that match apart from those of which the automaton cannot say.
-fn sorted<'a>(found: &'a mut LineSet, unknown: &'a mut Vec<usize>) -> impl FnMut(usize, Verdict) + 'a {
+/// Separates the lines that match from those that the automaton cannot decide.
+fn sorted<'a>(found: &'a mut LineSet, unknown: &'a mut Vec<usize>) -> impl FnMut(usize, LineVerdict) + 'a {
     move |line, verdict| match verdict {
-        Verdict::Match => found.insert(line),
-        Verdict::Unknown => unknown.push(line),
+        LineVerdict::Match => found.insert(line),
+        LineVerdict::Unknown => unknown.push(line),
     }
 }
 
-/// Has the memory bring lines that are far from each other, all at once: one that is waited for before the next is asked for takes
-/// longer to come than to be tried.
+/// Prefetches lines that are far from each other, all at once: waiting for each before requesting the next takes longer than
+/// trying it.
 fn fetch(block: &Block, lines: &LineSet) {
     const FAR: usize = 4;
     if lines.len() * FAR > block.lines() {

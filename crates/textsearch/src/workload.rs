@@ -1,8 +1,8 @@
 //! The requests that a client sends. The i-th is a pure function of (seed, i).
 //!
-//! There is a fixed number of different requests, drawn from families of patterns over the words that a synthetic database
-//! begins with, or read from a file. Which of them is sent is drawn by a law of popularity: the k-th comes with a probability
-//! proportional to 1 / kˢ, Zipf's law, and with s = 0 all are alike.
+//! There is a fixed number of different requests, drawn from families of patterns over the words at the start of a synthetic
+//! database's law, or read from a file. A law of popularity draws which of them is sent: the k-th has a probability
+//! proportional to 1 / kˢ, Zipf's law, and with s = 0 all are equally likely.
 
 mod family;
 
@@ -22,46 +22,46 @@ pub use family::{Family, Mix, Wrapping};
 /// The most different requests.
 pub const MOST_PATTERNS: usize = 1_000_000;
 
-/// What the requests are like.
+/// The parameters of the requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Where they come from.
+    /// The source of the requests.
     pub requests: Requests,
-    /// Zipf's exponent: the larger, the more requests are those of the first patterns.
+    /// Zipf's exponent: the larger, the more requests have the first patterns.
     pub popularity: f64,
-    /// How they are framed.
+    /// The framing of requests.
     pub dialect: Dialect,
     /// Whether a connection carries many requests.
     pub reuse: Reuse,
 }
 
-/// Where requests come from.
+/// The source of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Requests {
     /// They are drawn.
     Drawn {
-        /// How many different ones there are.
+        /// The number of different requests.
         patterns: usize,
         /// How often each family is drawn.
         mix: Mix,
         /// Whether patterns are written for servers that match whole sentences.
         wrapping: Wrapping,
-        /// How many types a request asks for; all if 0.
+        /// The number of types of a request; all if 0.
         types_asked: u32,
-        /// How many types there are, numbered from 0.
+        /// The number of types, numbered from 0.
         types: u32,
     },
-    /// They stand in a file, a line `types;pattern` each, the most popular first.
+    /// They are in a file, one line `types;pattern` each, the most popular first.
     File(PathBuf),
 }
 
-/// Why parameters cannot be.
+/// The reason why parameters are not valid.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ParameterError {
     #[error("there are {0} different requests; there must be 1 to {MOST_PATTERNS}")]
     Patterns(usize),
-    #[error("popularity is {0}; it must be 0 (all requests alike) or more, and finite")]
+    #[error("popularity is {0}; it must be 0 (all requests equally likely) or more, and finite")]
     Popularity(f64),
     #[error("requests cannot ask for {asked} different types where there are {types}")]
     Types { asked: u32, types: u32 },
@@ -81,7 +81,7 @@ pub struct TextSearchWorkload {
     reuse: Reuse,
     seed: u64,
     source: Source,
-    /// For each request, the probability of it and of all before it.
+    /// For each request, the cumulated probability.
     cumulated: Vec<f64>,
 }
 
@@ -95,7 +95,7 @@ impl TextSearchWorkload {
     /// The requests of one seed, for one server.
     ///
     /// # Errors
-    /// Fails on impossible parameters, and on a file that cannot be read or whose lines are no requests.
+    /// Fails on invalid parameters, and on a file that cannot be read or whose lines are not requests.
     pub fn new(server: SocketAddr, parameters: &Parameters, seed: u64) -> Result<Self, ParameterError> {
         let Parameters { ref requests, popularity, dialect, reuse } = *parameters;
         if !(popularity >= 0.0 && popularity.is_finite()) {
@@ -120,7 +120,7 @@ impl TextSearchWorkload {
         Ok(Self { server, dialect, reuse, seed, source, cumulated: zipf(patterns, popularity) })
     }
 
-    /// Which of the different requests the i-th is, from 0, the most popular.
+    /// The number of the i-th request among the different ones, from 0, the most popular.
     pub fn rank(&self, index: u64) -> usize {
         let drawn = unit(&mut stream(self.seed, Purpose::Request, index));
         self.cumulated.partition_point(|&sum| sum <= drawn).min(self.cumulated.len() - 1)
@@ -140,7 +140,7 @@ fn zipf(count: usize, exponent: f64) -> Vec<f64> {
     cumulated
 }
 
-/// No file of requests is longer.
+/// The largest file of requests.
 const MOST_BYTES: u64 = 64 << 20;
 
 fn read(path: &Path, dialect: Dialect) -> Result<Vec<Bytes>, ParameterError> {
@@ -180,7 +180,7 @@ impl Workload for TextSearchWorkload {
     }
 
     /// One class for each family that is drawn; one for all requests of a file. Its share is that of its patterns by their
-    /// popularity, and so not quite its weight in the mix.
+    /// popularity, which differs slightly from its weight in the mix.
     fn classes(&self) -> Vec<RequestClass> {
         let Source::Drawn(patterns) = &self.source else { return vec![RequestClass::new("all", 1.0)] };
         let mut shares = vec![0.0; patterns.families().count()];
@@ -189,7 +189,7 @@ impl Workload for TextSearchWorkload {
             shares[patterns.class(rank)] += up_to - before;
             before = up_to;
         }
-        // The sum is 1 but for rounding.
+        // The sum is 1 except for rounding.
         let class = |(family, share): (Family, f64)| RequestClass {
             share: Some(share.min(1.0)),
             ..RequestClass::new(family.name(), 1.0)

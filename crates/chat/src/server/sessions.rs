@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use kendall_service::{Delivery, Heard, Hearing, Malformed, Outlet, Sessions, Step, Turn};
+use kendall_service::{Delivery, SessionDecoded, SessionDecoding, Malformed, Outlet, Sessions, Step, Turn};
 use kendall_station::Job;
 use kendall_talk::relay::RelayHandle;
 
@@ -204,7 +204,7 @@ impl Sessions for Chat {
         Line { id, outlet, greeting: Greeting::Awaited, exchange: SharedExchange::default() }
     }
 
-    fn decode(&self, line: &mut Line, bytes: &[u8]) -> Hearing<Self> {
+    fn decode(&self, line: &mut Line, bytes: &[u8]) -> SessionDecoding<Self> {
         match line.greeting {
             Greeting::Awaited => match decode_greeting(bytes) {
                 Ok(version) => {
@@ -215,23 +215,23 @@ impl Sessions for Chat {
                         line.greeting = Greeting::Unknown;
                         line.outlet.end();
                     }
-                    Ok(Some(Heard::nothing(GREETING_BYTES)))
+                    Ok(Some(SessionDecoded::nothing(GREETING_BYTES)))
                 }
                 Err(Fault::Incomplete) => Ok(None),
                 Err(Fault::Malformed) => Err(Malformed),
             },
-            Greeting::Unknown => Ok(Some(Heard::nothing(bytes.len()))),
+            Greeting::Unknown => Ok(Some(SessionDecoded::nothing(bytes.len()))),
             Greeting::Exchanged => match decode_request(bytes) {
                 Ok((Frame { number, message }, used)) => Ok(Some(match self.see(line, message) {
-                    Sight::Known(result) => Heard::answer(used, answer(number, result)),
+                    Sight::Known(result) => SessionDecoded::answer(used, answer(number, result)),
                     Sight::Work(work) => {
                         let exchange = line.exchange.clone();
                         let task = Task { connection: line.id, exchange, number, work };
-                        Heard::work(used, Job::new(), task, answer(number, Err(Blame::Busy.into())))
+                        SessionDecoded::work(used, Job::new(), task, answer(number, Err(Blame::Busy.into())))
                     }
                     Sight::Awaited(result) => {
                         let answered = async move { answer(number, result.await) };
-                        Heard::awaited(used, answered, answer(number, Err(Blame::StoreFailed.into())))
+                        SessionDecoded::awaited(used, answered, answer(number, Err(Blame::StoreFailed.into())))
                     }
                 })),
                 Err(Fault::Incomplete) => Ok(None),

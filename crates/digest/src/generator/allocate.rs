@@ -1,4 +1,4 @@
-//! Registers for a turn's operations: whoever is needed last gives way (Belady), into a slot of the frame.
+//! Assigns registers to a turn's operations: the value that is needed last moves to a slot of the frame (Belady).
 
 use super::graph::{Graph, Op, Source, Value};
 use super::stages::Staged;
@@ -6,27 +6,27 @@ use super::stages::Staged;
 /// A vector register, by number.
 pub(crate) type Register = usize;
 
-/// Where an instruction finds or leaves a vector.
+/// Where an instruction reads or writes a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     Register(Register),
     /// A slot of the kernel's frame.
     Slot(usize),
     Source(Source),
 }
 
-/// One instruction; at most one of its places is in memory.
+/// One instruction; at most one of its locations is in memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Instruction {
     Move {
-        to: Place,
-        from: Place,
+        to: Location,
+        from: Location,
     },
     /// The operands are in the order of the operation's arguments.
     Compute {
         op: Op,
         to: Register,
-        from: Vec<Place>,
+        from: Vec<Location>,
     },
 }
 
@@ -48,9 +48,9 @@ enum Home {
 
 /// The vector registers of AVX-512.
 pub(crate) const REGISTERS: usize = 32;
-/// A value that is used again within this many operations is better loaded once than read from memory twice.
+/// A value that is used again within this many operations is loaded once instead of read from memory twice.
 const KEEP_WITHIN: usize = 40;
-/// How often the homes of carried values are moved to where the turn has left them.
+/// The number of rounds in which the homes of carried values move to where the turn has left them.
 const ROUNDS: usize = 12;
 
 /// Assigns registers to operations in this order.
@@ -69,8 +69,8 @@ pub(crate) fn allocate(staged: &Staged, order: &[Value]) -> Turn {
     best.expect("there is at least one round")
 }
 
-/// Homes in the registers where the values were left, as far as there are such; the last two registers stay
-/// free at the turn's end.
+/// Homes in the registers where the values were left, where possible; the last two registers stay free at the
+/// turn's end.
 fn settle(homes: &[(Value, Home)], left: &[Option<Register>]) -> Vec<(Value, Home)> {
     let usable = REGISTERS - 2;
     let mut free: Vec<Register> = (0..usable).filter(|r| !left.contains(&Some(*r))).collect();
@@ -85,7 +85,7 @@ fn settle(homes: &[(Value, Home)], left: &[Option<Register>]) -> Vec<(Value, Hom
 
 /// When each value is used.
 struct Uses {
-    /// The places in the order, rising.
+    /// The positions in the order, ascending.
     at: Vec<Vec<usize>>,
     /// Where it is computed, if it is.
     made: Vec<Option<usize>>,
@@ -113,7 +113,7 @@ impl Uses {
         uses
     }
 
-    /// When the value that there is after `place` is next used; a carried one may be so in the next turn.
+    /// When the value that exists after `place` is next used; a carried one may be used in the next turn.
     fn next(&self, value: Value, place: usize) -> Option<usize> {
         let at = &self.at[value.0];
         let made = self.made[value.0].filter(|&made| made > place);
@@ -130,7 +130,7 @@ impl Uses {
 struct Whereabouts {
     register: Option<Register>,
     slot: Option<usize>,
-    /// Whether the slot holds the value, not merely waits for it.
+    /// Whether the slot already holds the value.
     stored: bool,
 }
 
@@ -146,7 +146,7 @@ struct Allocator<'a> {
 }
 
 impl<'a> Allocator<'a> {
-    /// The turn, and the register in which each carried value was before it was brought home.
+    /// The turn, and the register of each carried value before it was brought home.
     fn run(
         staged: &'a Staged,
         order: &[Value],
@@ -196,7 +196,7 @@ impl<'a> Allocator<'a> {
                 self.load(argument, place, arguments);
             }
         }
-        let from: Vec<Place> = arguments.iter().map(|&argument| self.place(argument)).collect();
+        let from: Vec<Location> = arguments.iter().map(|&argument| self.place(argument)).collect();
 
         // Registers of arguments that are not needed again are free for the result; their slots only afterwards,
         // because this instruction may still read one.
@@ -217,22 +217,23 @@ impl<'a> Allocator<'a> {
         self.hold(to, value);
     }
 
-    fn emit(&mut self, op: Op, to: Register, mut from: Vec<Place>) {
-        let target = Place::Register(to);
+    fn emit(&mut self, op: Op, to: Register, mut from: Vec<Location>) {
+        let target = Location::Register(to);
         if op == Op::Copy {
             self.instructions.push(Instruction::Move { to: target, from: from[0] });
             return;
         }
         if op.overwrites_an_operand() && !from.contains(&target) {
             // A copy is what is overwritten.
-            let operand = from.iter_mut().find(|place| matches!(place, Place::Register(_)));
+            let operand = from.iter_mut().find(|place| matches!(place, Location::Register(_)));
             let original = std::mem::replace(operand.expect("at most one is folded"), target);
             self.instructions.push(Instruction::Move { to: target, from: original });
         }
         self.instructions.push(Instruction::Compute { op, to, from });
     }
 
-    /// The argument, if any, that the instruction reads from memory by itself: the one whose next use is farthest.
+    /// The argument, if any, that the instruction reads from memory without a separate load: the one whose next
+    /// use is last.
     fn fold(&self, arguments: &[Value], place: usize) -> Option<Value> {
         let next = |value: Value| self.uses.next(value, place).unwrap_or(usize::MAX);
         let in_memory = |value: &Value| self.whereabouts[value.0].register.is_none();
@@ -240,26 +241,27 @@ impl<'a> Allocator<'a> {
         arguments.iter().copied().filter(in_memory).filter(folds).max_by_key(|&value| next(value))
     }
 
-    fn place(&self, value: Value) -> Place {
+    fn place(&self, value: Value) -> Location {
         let whereabouts = self.whereabouts[value.0];
         if let Some(register) = whereabouts.register {
-            Place::Register(register)
+            Location::Register(register)
         } else if let Op::Read(source) = self.graph.op(value) {
-            Place::Source(source)
+            Location::Source(source)
         } else {
             debug_assert!(whereabouts.stored, "{value:?} is nowhere");
-            Place::Slot(whereabouts.slot.expect("what is in no register was stored"))
+            Location::Slot(whereabouts.slot.expect("what is in no register was stored"))
         }
     }
 
     fn load(&mut self, value: Value, place: usize, locked: &[Value]) {
         let from = self.place(value);
         let register = self.vacate(place, locked);
-        self.instructions.push(Instruction::Move { to: Place::Register(register), from });
+        self.instructions.push(Instruction::Move { to: Location::Register(register), from });
         self.hold(register, value);
     }
 
-    /// The register for a result: that of an argument no longer needed where this saves a copy, else its home.
+    /// The register for a result: that of an argument no longer needed where this saves a copy, otherwise its
+    /// home.
     fn register_for(
         &mut self,
         value: Value,
@@ -276,7 +278,7 @@ impl<'a> Allocator<'a> {
         preferred.unwrap_or_else(|| self.vacate(place, locked))
     }
 
-    /// A free register, made so if need be by storing what is needed last.
+    /// A free register, if necessary freed by storing the value that is needed last.
     fn vacate(&mut self, place: usize, locked: &[Value]) -> Register {
         if let Some(free) = self.held.iter().position(Option::is_none) {
             return free;
@@ -311,11 +313,11 @@ impl<'a> Allocator<'a> {
         let slot = slot.or_else(|| self.free_slots.pop()).unwrap_or(self.slots);
         self.slots = self.slots.max(slot + 1);
         self.whereabouts[value.0] = Whereabouts { register: Some(register), slot: Some(slot), stored: true };
-        let (to, from) = (Place::Slot(slot), Place::Register(register));
+        let (to, from) = (Location::Slot(slot), Location::Register(register));
         self.instructions.push(Instruction::Move { to, from });
     }
 
-    /// Forgets a value that is not needed again. The slot that is its home stays its own.
+    /// Forgets a value that is not needed again. The slot that is its home stays reserved.
     fn release(&mut self, value: Value) {
         self.whereabouts[value.0].stored = false;
         let has_home = self.homes.iter().any(|&(of, home)| of == value && matches!(home, Home::Slot(_)));
@@ -335,8 +337,8 @@ impl<'a> Allocator<'a> {
         });
         for (value, home) in to_registers.chain([(result, last)]) {
             match self.place(value) {
-                Place::Register(from) if from == home => {}
-                Place::Register(from) => moves.push((home, from)),
+                Location::Register(from) if from == home => {}
+                Location::Register(from) => moves.push((home, from)),
                 place => loads.push((home, place)),
             }
         }
@@ -346,17 +348,17 @@ impl<'a> Allocator<'a> {
             }
         }
         for (to, from) in in_turn(moves, spare) {
-            let (to, from) = (Place::Register(to), Place::Register(from));
+            let (to, from) = (Location::Register(to), Location::Register(from));
             self.instructions.push(Instruction::Move { to, from });
         }
         for (to, from) in loads {
-            self.instructions.push(Instruction::Move { to: Place::Register(to), from });
+            self.instructions.push(Instruction::Move { to: Location::Register(to), from });
         }
         last
     }
 }
 
-/// Moves that happen at once, `(to, from)`, as moves one after another.
+/// Converts simultaneous moves, `(to, from)`, into successive ones.
 fn in_turn(mut moves: Vec<(Register, Register)>, spare: Register) -> Vec<(Register, Register)> {
     let mut done = Vec::new();
     // What is in the spare register leaves it first, so that it can hold one of a circle.

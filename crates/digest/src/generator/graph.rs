@@ -1,11 +1,11 @@
-//! What a formula computes, as a graph: recorded by running the formula over symbols instead of numbers.
+//! A formula as a graph: recorded by running the formula over symbols instead of numbers.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::lane::Lane;
 
-/// A value of the graph, by its place in it.
+/// A value of the graph, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Value(pub(crate) usize);
 
@@ -25,10 +25,10 @@ pub(crate) struct Address {
     pub(crate) offset: usize,
 }
 
-/// How a value comes about.
+/// How a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Op {
-    /// Reads memory. Takes no vector slot, and is repeated rather than kept.
+    /// Reads memory. Takes no vector slot, and is repeated rather than kept in a register.
     Read(Source),
     /// The same value, a turn of the loop later.
     Copy,
@@ -61,7 +61,7 @@ impl Op {
         matches!(self, Self::RotateRight(_) | Self::ShiftRight(_))
     }
 
-    /// Whether the result takes the place of one of the operands.
+    /// Whether the result overwrites one of the operands.
     pub(crate) fn overwrites_an_operand(self) -> bool {
         matches!(self, Self::Xor3 | Self::Choose | Self::Majority)
     }
@@ -78,7 +78,7 @@ pub(crate) struct Node {
     pub(crate) arguments: Vec<Value>,
 }
 
-/// The steps of a formula, each after those it needs, and none twice. The last one is the result.
+/// The steps of a formula, each after those it needs, without duplicates. The last one is the result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
@@ -103,13 +103,13 @@ impl Graph {
         matches!(self.op(value), Op::Read(_))
     }
 
-    /// How many operations take a vector slot.
+    /// The number of operations that take a vector slot.
     #[cfg(test)]
     pub(crate) fn operations(&self) -> usize {
         self.nodes.iter().filter(|node| !matches!(node.op, Op::Read(_) | Op::Copy)).count()
     }
 
-    /// Adds a step, unless it is there.
+    /// Adds a step, unless it exists.
     pub(crate) fn add(&mut self, op: Op, mut arguments: Vec<Value>) -> Value {
         if op.commutes() {
             arguments.sort_unstable();
@@ -148,7 +148,7 @@ thread_local! {
     static RECORDING: RefCell<Graph> = RefCell::default();
 }
 
-/// Records what a formula computes.
+/// Records a formula as a graph.
 pub(crate) fn record(formula: impl FnOnce() -> Symbol) -> Graph {
     RECORDING.take();
     let Symbol(result) = formula();
@@ -158,7 +158,7 @@ pub(crate) fn record(formula: impl FnOnce() -> Symbol) -> Graph {
 }
 
 impl Symbol {
-    /// What is read from memory.
+    /// A symbol for a word that is read from memory.
     pub(crate) fn read(source: Source) -> Self {
         Self::step(Op::Read(source), &[])
     }

@@ -1,17 +1,17 @@
-//! Runs what the generator has written, one candidate wide, to compare it with the formula.
+//! Runs the output of the generator, one candidate wide, to compare it with the formula.
 
-use super::allocate::{Instruction, Place, REGISTERS, Turn};
+use super::allocate::{Instruction, Location, REGISTERS, Turn};
 use super::graph::Source;
 
-/// The vector registers and the frame, as the turns of a loop leave them to each other. Nothing can be read that
-/// was not written.
+/// The vector registers and the frame, which one turn of a loop leaves to the next. Reading a value before it is
+/// written fails.
 pub(crate) struct Machine {
     registers: Vec<Option<u32>>,
     slots: Vec<Option<u32>>,
 }
 
 impl Machine {
-    /// All that a turn may find before the first one: any numbers, of no meaning.
+    /// The state before the first turn: arbitrary numbers.
     pub(crate) fn new(turn: &Turn) -> Self {
         let garbage = |i: usize| Some((i as u32).wrapping_mul(0x9e37_79b9));
         Self {
@@ -23,18 +23,18 @@ impl Machine {
     /// Runs one turn and returns its result.
     pub(crate) fn run(&mut self, turn: &Turn, memory: impl Fn(Source) -> u32) -> u32 {
         for instruction in &turn.instructions {
-            let get = |place: Place| self.get(place, &memory);
+            let get = |place: Location| self.get(place, &memory);
             let (to, word) = match instruction {
                 Instruction::Move { to, from } => (*to, get(*from)),
                 Instruction::Compute { op, to, from } => {
                     let from: Vec<u32> = from.iter().map(|&place| get(place)).collect();
-                    (Place::Register(*to), op.of(&from))
+                    (Location::Register(*to), op.of(&from))
                 }
             };
             match to {
-                Place::Register(register) => self.registers[register] = Some(word),
-                Place::Slot(slot) => self.slots[slot] = Some(word),
-                Place::Source(source) => panic!("{source:?} is only read"),
+                Location::Register(register) => self.registers[register] = Some(word),
+                Location::Slot(slot) => self.slots[slot] = Some(word),
+                Location::Source(source) => panic!("{source:?} is only read"),
             }
         }
         // The last two registers are the loop's between turns.
@@ -43,11 +43,11 @@ impl Machine {
         result
     }
 
-    fn get(&self, place: Place, memory: impl Fn(Source) -> u32) -> u32 {
+    fn get(&self, place: Location, memory: impl Fn(Source) -> u32) -> u32 {
         match place {
-            Place::Register(register) => self.registers[register].expect("it was written"),
-            Place::Slot(slot) => self.slots[slot].expect("it was written"),
-            Place::Source(source) => memory(source),
+            Location::Register(register) => self.registers[register].expect("it was written"),
+            Location::Slot(slot) => self.slots[slot].expect("it was written"),
+            Location::Source(source) => memory(source),
         }
     }
 }

@@ -12,13 +12,13 @@
 //! ```
 //!
 //! The caller wraps the printed turn in a loop; `sha256/assembly.rs` is the example. In turn `i` (from 0) the first
-//! stage begins vector `i`, so it must find that vector's inputs in memory, and the result in register
-//! `turn.result` is that of vector `i - cuts`; in the first turns it is of no vector at all. Between turns that
-//! register and the one before it are the caller's, who also owns the general registers and the mask registers
-//! throughout, and the first [`OWN_BYTES`](print::OWN_BYTES) at the stack pointer. All other vector registers, and
-//! the rest of the [frame](print::frame_bytes), carry values from one turn to the next.
+//! stage begins vector `i`, so that vector's inputs must be in memory, and the result in register `turn.result` is
+//! that of vector `i - cuts`; in the first turns it belongs to no vector. Between turns that register and the one
+//! before it belong to the caller, which also owns the general registers and the mask registers throughout, and the
+//! first [`OWN_BYTES`](print::OWN_BYTES) at the stack pointer. All other vector registers, and the rest of the
+//! [frame](print::frame_bytes), carry values from one turn to the next.
 //!
-//! This module is no part of the library: the build script runs it, and tests interpret what it writes.
+//! This module is not part of the library: the build script runs it, and tests interpret its output.
 
 pub(crate) mod allocate;
 pub(crate) mod graph;
@@ -32,12 +32,12 @@ use allocate::Turn;
 use graph::Graph;
 use stages::Staged;
 
-/// What is found best by measuring.
+/// The tuning parameters, found by measuring.
 #[derive(Clone, Debug)]
 pub(crate) struct Tuning {
     /// Where stages end, as shares of the longest chain of operations; empty for one stage.
     pub(crate) cuts: Vec<f64>,
-    /// How many operations ahead the scheduler looks.
+    /// The number of operations that the scheduler looks ahead.
     pub(crate) window: usize,
 }
 

@@ -1,12 +1,12 @@
 //! Instructions as text for the assembler, in Intel's syntax.
 
-use super::allocate::{Instruction, Place, Register, Turn};
+use super::allocate::{Instruction, Location, Register, Turn};
 use super::graph::{Address, Op, Source};
 use crate::lane::Lane;
 
 /// The length of a vector.
 pub(crate) const VECTOR_BYTES: usize = 64;
-/// The bytes at the stack pointer that are the kernel's own; the slots lie above.
+/// The bytes at the stack pointer that belong to the kernel; the slots lie above.
 pub(crate) const OWN_BYTES: usize = 64;
 
 /// The bytes that a turn needs at the stack pointer, which must be aligned to a vector.
@@ -21,7 +21,7 @@ pub(crate) fn print(turn: &Turn) -> String {
 
 fn instruction(instruction: &Instruction) -> String {
     match instruction {
-        Instruction::Move { to, from: Place::Source(Source::Word(address)) } => {
+        Instruction::Move { to, from: Location::Source(Source::Word(address)) } => {
             format!("vpbroadcastd {}, dword ptr {}", whole(*to), text(*address))
         }
         Instruction::Move { to, from } => format!("vmovdqa64 {}, {}", whole(*to), whole(*from)),
@@ -29,7 +29,7 @@ fn instruction(instruction: &Instruction) -> String {
     }
 }
 
-fn compute(op: Op, to: Register, from: &[Place]) -> String {
+fn compute(op: Op, to: Register, from: &[Location]) -> String {
     match op {
         Op::Add => {
             // Only the last operand may be in memory; the order does not matter.
@@ -46,11 +46,11 @@ fn compute(op: Op, to: Register, from: &[Place]) -> String {
 }
 
 /// The instruction for any function of three bits overwrites its first operand. The function is given by its
-/// value for each combination of the operands' bits: those of three patterns.
-fn ternary(function: fn(u32, u32, u32) -> u32, to: Register, from: &[Place]) -> String {
+/// value for each combination of the operands' bits, in three patterns.
+fn ternary(function: fn(u32, u32, u32) -> u32, to: Register, from: &[Location]) -> String {
     const PATTERNS: [u32; 3] = [0xf0, 0xcc, 0xaa];
     let mut operands = from.to_vec();
-    operands.sort_by_key(|place| (*place != Place::Register(to), !is_register(place)));
+    operands.sort_by_key(|place| (*place != Location::Register(to), !is_register(place)));
     let pattern = |argument: usize| {
         let place = operands.iter().position(|operand| *operand == from[argument]);
         PATTERNS[place.expect("they are the same places")]
@@ -61,23 +61,23 @@ fn ternary(function: fn(u32, u32, u32) -> u32, to: Register, from: &[Place]) -> 
 }
 
 /// An operand of an operation: words in memory are broadcast.
-fn operand(place: Place) -> String {
+fn operand(place: Location) -> String {
     match place {
-        Place::Source(Source::Word(address)) => format!("dword ptr {}{{1to16}}", text(address)),
+        Location::Source(Source::Word(address)) => format!("dword ptr {}{{1to16}}", text(address)),
         place => whole(place),
     }
 }
 
 /// A vector.
-fn whole(place: Place) -> String {
+fn whole(place: Location) -> String {
     match place {
-        Place::Register(register) => format!("zmm{register}"),
-        Place::Slot(slot) => {
+        Location::Register(register) => format!("zmm{register}"),
+        Location::Slot(slot) => {
             let address = Address { base: "rsp", offset: OWN_BYTES + slot * VECTOR_BYTES };
             format!("zmmword ptr {}", text(address))
         }
-        Place::Source(Source::Vector(address)) => format!("zmmword ptr {}", text(address)),
-        Place::Source(Source::Word(_)) => unreachable!("words are broadcast"),
+        Location::Source(Source::Vector(address)) => format!("zmmword ptr {}", text(address)),
+        Location::Source(Source::Word(_)) => unreachable!("words are broadcast"),
     }
 }
 
@@ -85,30 +85,30 @@ fn text(Address { base, offset }: Address) -> String {
     format!("[{base} + {offset}]")
 }
 
-fn is_register(place: &Place) -> bool {
-    matches!(place, Place::Register(_))
+fn is_register(place: &Location) -> bool {
+    matches!(place, Location::Register(_))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const WORD: Place = Place::Source(Source::Word(Address { base: "rdi", offset: 8 }));
-    const SLOT: Place = Place::Slot(2);
-    const ONE: Place = Place::Register(1);
-    const TWO: Place = Place::Register(2);
-    const THREE: Place = Place::Register(3);
+    const WORD: Location = Location::Source(Source::Word(Address { base: "rdi", offset: 8 }));
+    const SLOT: Location = Location::Slot(2);
+    const ONE: Location = Location::Register(1);
+    const TWO: Location = Location::Register(2);
+    const THREE: Location = Location::Register(3);
 
     #[test]
     fn functions_of_three_bits_follow_the_order_of_their_operands() {
-        let print = |op, from: [Place; 3]| compute(op, 1, &from);
+        let print = |op, from: [Location; 3]| compute(op, 1, &from);
         assert_eq!(
             print(Op::Xor3, [WORD, ONE, TWO]),
             "vpternlogd zmm1, zmm2, dword ptr [rdi + 8]{1to16}, 0x96"
         );
         assert_eq!(print(Op::Majority, [TWO, THREE, ONE]), "vpternlogd zmm1, zmm2, zmm3, 0xe8");
         assert_eq!(print(Op::Choose, [ONE, TWO, THREE]), "vpternlogd zmm1, zmm2, zmm3, 0xca");
-        // Here the overwritten operand is what is taken where a bit of the first is not set.
+        // Here the overwritten operand is the one chosen where a bit of the first is not set.
         let printed = print(Op::Choose, [SLOT, TWO, ONE]);
         assert_eq!(printed, "vpternlogd zmm1, zmm2, zmmword ptr [rsp + 192], 0xd8");
     }

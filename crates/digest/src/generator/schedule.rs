@@ -5,18 +5,18 @@ use super::stages::{LATENCY, Staged};
 
 /// Vector operations a cycle, on the processors whose throughput this is tuned for.
 const WIDTH: usize = 4;
-/// How many of them may shift.
+/// How many of them can shift.
 const SHIFTS: usize = 2;
 
-/// The order of all operations of one turn, reads excepted. No operation is taken that is more than `window`
-/// places ahead of the first one not yet done, unless nothing else can be.
+/// The order of all operations of one turn, except reads. An operation that is more than `window` positions
+/// ahead of the first one not yet done is only taken if no other is ready.
 pub(crate) fn schedule(staged: &Staged, window: usize) -> Vec<Value> {
     let Staged { graph, due, .. } = staged;
     let mut waiting: Vec<Value> = graph.values().filter(|&value| !graph.is_read(value)).collect();
     waiting.sort_by(|a, b| due[a.0].total_cmp(&due[b.0]));
 
     let after = precedence(staged);
-    // The cycle in which each operation is begun.
+    // The cycle in which each operation begins.
     let mut begun: Vec<Option<usize>> = vec![None; graph.nodes.len()];
     let mut order = Vec::with_capacity(waiting.len());
     let (mut cycle, mut reach) = (0, window);
@@ -44,8 +44,8 @@ pub(crate) fn schedule(staged: &Staged, window: usize) -> Vec<Value> {
     order
 }
 
-/// For each operation, those it must come after, and by how many cycles: the ones it needs, and all that still
-/// need what the turn before has left in its place.
+/// For each operation, the ones it must follow, and after how many cycles: those it needs, and all that still
+/// need the value of the previous turn that it overwrites.
 fn precedence(staged: &Staged) -> Vec<Vec<(Value, usize)>> {
     let graph = &staged.graph;
     let mut after = vec![Vec::new(); graph.nodes.len()];

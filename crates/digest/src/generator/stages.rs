@@ -9,8 +9,8 @@ use super::graph::{Graph, Op, Value};
 /// processors whose throughput this is tuned for.
 pub(crate) const LATENCY: usize = 2;
 
-/// A formula in stages. A value that a later stage needs is carried: the later stage reads what the turn before
-/// has left.
+/// A formula in stages. A value that a later stage needs is carried: the later stage reads what the previous
+/// turn has left.
 pub(crate) struct Staged {
     pub(crate) graph: Graph,
     /// The stage of each value.
@@ -21,8 +21,8 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Cuts where the given shares of the longest chain of operations are done. Whatever does not lie on that
-    /// chain comes as late as it may, because early values occupy registers.
+    /// Cuts where the given shares of the longest chain of operations are done. Operations outside that chain
+    /// come as late as possible, because early values occupy registers.
     pub(crate) fn new(graph: Graph, cuts: &[f64]) -> Self {
         let start = latest_starts(&graph);
         let bounds: Vec<f64> = [0.0].into_iter().chain(cuts.iter().copied()).chain([1.0]).collect();
@@ -35,12 +35,12 @@ impl Staged {
         staged
     }
 
-    /// Whether `value` reaches `user` from the turn before.
+    /// Whether `value` reaches `user` from the previous turn.
     pub(crate) fn is_carried(&self, value: Value, user: Value) -> bool {
         !self.graph.is_read(value) && self.stage[value.0] < self.stage[user.0]
     }
 
-    /// What is carried for more than one turn is copied in each stage between.
+    /// Copies values that are carried for more than one turn in each stage between.
     fn pass_on(&mut self) {
         let mut copies = HashMap::new();
         for user in self.graph.values() {
@@ -63,7 +63,7 @@ impl Staged {
     }
 }
 
-/// When each step must begin for the result to be ready as early as can be, as a share of that time.
+/// The latest start of each step for the earliest possible result, as a share of that time.
 fn latest_starts(graph: &Graph) -> Vec<f64> {
     let mut height = vec![0; graph.nodes.len()];
     for value in graph.values().rev() {

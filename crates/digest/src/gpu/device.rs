@@ -11,7 +11,7 @@ pub enum Device {
     Auto,
     /// On the processor alone.
     Cpu,
-    /// On a graphics card and the processor; not to find a card is an error.
+    /// On a graphics card and the processor; it is an error if no card is found.
     Gpu,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// No device has this name.
+/// The error for an unknown name of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown device {0:?}; known are auto, cpu and gpu")]
 pub struct UnknownDevice(pub String);

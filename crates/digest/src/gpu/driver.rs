@@ -1,7 +1,7 @@
-//! A card by NVIDIA's driver, whose library is loaded at run time.
+//! A card through NVIDIA's driver, whose library is loaded at run time.
 //!
-//! The bindings panic where the library or a function of it is missing. So the library is looked for first, then
-//! its version is asked for, and nothing is called that a driver of that version lacks.
+//! The bindings panic where the library or a function of it is missing. So this first looks for the library, then
+//! asks for its version, and calls nothing that a driver of that version lacks.
 #![allow(unsafe_code)] // The driver is a C library.
 
 use std::ffi::{CStr, CString, c_void};
@@ -22,7 +22,7 @@ const BATCH: u32 = 1 << 18;
 /// functions that are called here.
 const OLDEST_CUDA: i32 = 11_000;
 
-/// What a slot has on the card.
+/// The state of a slot on the card.
 struct Lane {
     stream: sys::CUstream,
     /// Recorded after each launch.
@@ -31,18 +31,18 @@ struct Lane {
     words: sys::CUdeviceptr,
 }
 
-/// The word that launches look at, which the host changes while they run. It is in the card's memory: each warp
-/// reads it once in 16 candidates, and an H100 gets about a million words a second from the memory of the host,
-/// which held the search at 0.46 G/s.
+/// The word that launches poll, which the host changes while they run. It is in the card's memory: each warp reads
+/// it once in 16 candidates, and an H100 gets about a million words a second from the memory of the host, which
+/// limited the search to 0.46 G/s.
 struct Flag {
-    /// Its own, so that a change overtakes the launches under way.
+    /// A separate stream, so that a change overtakes the launches under way.
     stream: sys::CUstream,
     at: sys::CUdeviceptr,
 }
 
 struct Kernel {
     function: sys::CUfunction,
-    /// How many of its blocks fill the card.
+    /// The number of its blocks that fill the card.
     blocks: u32,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Driver {
 // SAFETY: The driver may be called from any thread; each method first makes the context that of its thread.
 unsafe impl Send for Driver {}
 
-/// The context of a card. Everything that the card was asked for goes when it does.
+/// The context of a card. Dropping it releases everything that was allocated on the card.
 struct Context {
     device: sys::CUdevice,
     context: sys::CUcontext,
@@ -75,15 +75,15 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: The context was retained once, by `Driver::find`. If no other part of the process has it, its
-        // release frees all that it holds. A failure leaves nothing to be done.
+        // SAFETY: The context was retained once, by `Driver::find`. If no other part of the process uses it, its
+        // release frees all that it holds. There is nothing to do after a failure.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // A flag that cannot be raised leaves launches that end after some milliseconds.
+        // If the flag cannot be raised, the launches still end after some milliseconds.
         let _ = self.halt();
         if self.context.enter().is_ok() {
             // SAFETY: There is a context. The launches under way write to its memory and so must end before it.
@@ -100,7 +100,7 @@ impl Driver {
             return Err(GpuAbsent::NoDriver);
         }
         let context = open()?;
-        let name = result::device::get_name(context.device).map_err(failed("say its name"))?;
+        let name = result::device::get_name(context.device).map_err(failed("return its name"))?;
         let attribute = |attribute| {
             // SAFETY: The device is one that the driver gave.
             unsafe { result::device::get_attribute(context.device, attribute) }
@@ -220,7 +220,7 @@ fn load(text: &str) -> Result<sys::CUmodule, GpuAbsent> {
     let mut log = [0u8; 4096];
     let mut options =
         [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    // The size is passed in place of a pointer.
+    // The size is passed instead of a pointer.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
     let mut module = std::ptr::null_mut();
     // SAFETY: The text ends with a zero, there are as many options as values, and the log is as long as said.

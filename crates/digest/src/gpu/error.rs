@@ -1,30 +1,30 @@
-//! What can be missing or fail when a card is to search.
+//! The errors of a search on a card: what is missing, and what fails.
 
-/// Why there is no card to search on.
+/// The reason why there is no card to search on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GpuAbsent {
     /// The driver's library cannot be loaded.
-    #[error("no driver of NVIDIA is installed (its library libcuda was not found)")]
+    #[error("no NVIDIA driver is installed (its library libcuda was not found)")]
     NoDriver,
-    /// The driver does not know what the kernel is written in.
-    #[error("the driver of NVIDIA is too old; the kernel needs one of 2020 or later (CUDA 11.0)")]
+    /// The driver is too old for the language of the kernel.
+    #[error("the NVIDIA driver is too old; the kernel needs one of 2020 or later (CUDA 11.0)")]
     OldDriver,
-    /// The driver knows of no card.
-    #[error("the driver of NVIDIA is installed but finds no card")]
+    /// The driver finds no card.
+    #[error("the NVIDIA driver is installed but finds no card")]
     NoCard,
     /// The card lacks instructions that the kernel uses.
     #[error("{name} is too old; the kernel needs a card of 2017 or later (compute capability 7.0)")]
     TooOld {
-        /// What the card is called.
+        /// The name of the card.
         name: String,
     },
-    /// The driver did not take the kernel.
-    #[error("the driver refuses the kernel: {0}")]
+    /// The driver rejected the kernel.
+    #[error("the driver rejects the kernel: {0}")]
     Refused(String),
     /// The card missed a known answer.
     #[error("{name} misses answers; it is not used")]
     Wrong {
-        /// What the card is called.
+        /// The name of the card.
         name: String,
     },
     /// The driver failed.

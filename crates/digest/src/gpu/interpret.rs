@@ -1,6 +1,6 @@
-//! Runs the text of the kernel on the processor, one instruction at a time, so that it is tested where there is
-//! no card. It knows the instructions that the kernel has and no others, and takes nothing for granted: whatever
-//! a translator could object to, or leave undefined, ends the test.
+//! Interprets the text of the kernel on the processor, one instruction at a time, so that it is tested where
+//! there is no card. It knows only the instructions that the kernel uses, and is strict: anything that a
+//! translator could reject, or leave undefined, ends the test.
 
 mod parse;
 
@@ -8,7 +8,7 @@ pub(super) use parse::parse;
 
 use super::launch::{BLOCK_THREADS, Words};
 
-/// Where a kernel's operand comes from.
+/// The source of a kernel's operand.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Absent,
@@ -17,7 +17,7 @@ enum Source {
     Special(Special),
 }
 
-/// The registers that tell a thread which one it is.
+/// The registers that identify a thread.
 #[derive(Clone, Copy, Debug)]
 enum Special {
     Thread,
@@ -51,11 +51,11 @@ enum Opcode {
     Return,
 }
 
-/// An instruction. An address is two sources: the register that holds it, and what is added.
+/// An instruction. An address is two sources: the register that holds it, and the offset.
 #[derive(Clone, Debug)]
 struct Instruction {
     opcode: Opcode,
-    /// It is done only if this predicate is set.
+    /// It is only executed if this predicate is set.
     guard: Option<usize>,
     to: Option<usize>,
     sources: [Source; 4],
@@ -68,7 +68,7 @@ impl Instruction {
     }
 }
 
-/// A kernel that was read without objection.
+/// A kernel that was parsed without an error.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
@@ -77,11 +77,11 @@ pub(super) struct Kernel {
     instructions: Vec<Instruction>,
 }
 
-/// What a kernel sees of the memory.
+/// The memory that a kernel accesses.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) words: Words,
-    /// How many more times the flag is seen lowered.
+    /// How many more reads find the flag lowered.
     pub(super) looks_left: usize,
 }
 
@@ -113,7 +113,7 @@ struct Thread {
     registers: Vec<Option<u64>>,
 }
 
-/// Runs a launch to its end. Threads take turns, in an order drawn from the seed; a turn ends with a jump.
+/// Runs a launch to its end. Threads alternate, in an order drawn from the seed; a turn ends with a jump.
 pub(super) fn run(kernel: &Kernel, blocks: u32, call: &[u32], memory: &mut Memory, seed: u64) {
     assert_eq!(call.len() * 4, kernel.parameter_bytes, "the parameter has another size");
     let thread = |index| Thread {
@@ -129,15 +129,15 @@ pub(super) fn run(kernel: &Kernel, blocks: u32, call: &[u32], memory: &mut Memor
         state ^= state >> 7;
         state ^= state << 17;
         let drawn = (state % threads.len() as u64) as usize;
-        if let Turn::Ended = (Run { kernel, blocks, call, memory }).turn(&mut threads[drawn]) {
+        if let TurnEnd::Returned = (Run { kernel, blocks, call, memory }).turn(&mut threads[drawn]) {
             threads.swap_remove(drawn);
         }
     }
 }
 
-enum Turn {
+enum TurnEnd {
     Jumped,
-    Ended,
+    Returned,
 }
 
 struct Run<'a> {
@@ -148,7 +148,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn turn(&mut self, thread: &mut Thread) -> Turn {
+    fn turn(&mut self, thread: &mut Thread) -> TurnEnd {
         loop {
             let instruction = &self.kernel.instructions[thread.next];
             thread.next += 1;
@@ -182,7 +182,7 @@ impl Run<'_> {
                     thread.registers[instruction.to.expect("loads have a register")] = Some(address);
                     continue;
                 }
-                // Addresses in the card's memory are the same with and without a statement of what they are.
+                // Addresses in the card's memory are the same with and without a state space.
                 Opcode::ToGlobal => {
                     let address = value(0);
                     thread.registers[instruction.to.expect("the result has a register")] = Some(address);
@@ -199,9 +199,9 @@ impl Run<'_> {
                 }
                 Opcode::Branch => {
                     thread.next = value(0) as usize;
-                    return Turn::Jumped;
+                    return TurnEnd::Jumped;
                 }
-                Opcode::Return => return Turn::Ended,
+                Opcode::Return => return TurnEnd::Returned,
             };
             thread.registers[instruction.to.expect("the result has a register")] = Some(u64::from(result));
         }
@@ -225,7 +225,7 @@ impl Run<'_> {
     }
 }
 
-/// Each bit by the table: its place there is made of the three bits, the first one highest.
+/// Each bit by the table: the three bits form its index there, the first one highest.
 fn logic3(operands: [u32; 3], table: u32) -> u32 {
     let (mut result, mut place) = (0, 0);
     while place < 8 {

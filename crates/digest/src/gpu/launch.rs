@@ -1,16 +1,16 @@
-//! What the host and a kernel tell each other: the words of a launch, and those that it leaves.
+//! The protocol between host and kernel: the words of a launch, and those of its result.
 
 use super::record::{BLOCK_WORDS, words};
 use crate::sha256::formula::Block;
 
-/// How many targets there are kernels for. A launch takes the narrowest that is wide enough and fills up with
-/// repetitions.
+/// The numbers of targets for which there are kernels. A launch uses the narrowest that is wide enough and fills
+/// up with repetitions.
 pub(super) const WIDTHS: [usize; 3] = [1, 8, 64];
 
 /// Threads in a block.
 pub(super) const BLOCK_THREADS: u32 = 256;
 
-/// The places of the words of the kernel's one parameter.
+/// The positions of the words in the kernel's only parameter.
 pub(super) mod call {
     use super::BLOCK_WORDS;
 
@@ -26,11 +26,11 @@ pub(super) mod call {
     pub(in crate::gpu) const ONE: usize = 6;
     /// The words of the block.
     pub(in crate::gpu) const BLOCK: usize = 7;
-    /// What matches.
+    /// The words to match.
     pub(in crate::gpu) const WANTED: usize = BLOCK + BLOCK_WORDS;
 }
 
-/// The places of the words in the card's memory that a kernel changes.
+/// The positions of the words in the card's memory that a kernel changes.
 pub(super) mod outcome {
     /// The first candidate that matched, counted from the first of the launch.
     pub(in crate::gpu) const FIRST: usize = 0;
@@ -47,34 +47,34 @@ const NONE: u32 = u32::MAX;
 /// [`Words`] before a launch.
 pub(super) const UNTOUCHED: Words = [NONE, NONE];
 
-/// How many candidates a launch can have: counting on by the number of threads must not go round.
+/// The most candidates of a launch: counting on by the number of threads must not overflow.
 pub(super) const MOST_CANDIDATES: u32 = 1 << 30;
 
-/// Consecutive candidates, to be tested in one go.
+/// Consecutive candidates that one launch tests.
 #[derive(Clone, Debug)]
 pub(super) struct Launch<'a> {
     /// The lower half of the first one.
     pub(super) from: u32,
     /// How many: 1 to [`MOST_CANDIDATES`], all with the same upper half.
     pub(super) count: u32,
-    /// What they have in common.
+    /// The words that they have in common.
     pub(super) block: Block<u32>,
-    /// What [`crate::sha256::formula::residue`] is for each target: 1 to as many as the last of [`WIDTHS`].
+    /// The value of [`crate::sha256::formula::residue`] for each target: 1 to as many as the last of [`WIDTHS`].
     pub(super) wanted: &'a [u32],
 }
 
 impl Launch<'_> {
-    /// Which of the [`WIDTHS`].
+    /// The index of the width in [`WIDTHS`].
     pub(super) fn width(&self) -> usize {
         WIDTHS.iter().position(|width| self.wanted.len() <= *width).expect("there are at most 64 targets")
     }
 
-    /// How many blocks of threads, where `most` fill the card.
+    /// The number of blocks of threads, where `most` fill the card.
     pub(super) fn blocks(&self, most: u32) -> u32 {
         self.count.div_ceil(BLOCK_THREADS).min(most)
     }
 
-    /// The kernel's parameter, given the addresses of what it reads and changes.
+    /// The kernel's parameter, given the addresses that it reads and changes.
     pub(super) fn call(&self, outcome: u64, stop: u64) -> Vec<u32> {
         let halves = |address: u64| [address as u32, (address >> 32) as u32];
         let mut call = [halves(outcome), halves(stop), [self.from, self.count]].concat();
@@ -85,8 +85,8 @@ impl Launch<'_> {
     }
 }
 
-/// How a launch ended. Candidates are counted from its first. Between the earlier of the two and the end there may
-/// be more that match, or that were not tested; before it there are none.
+/// How a launch ended. Candidates are counted from its first. Every candidate before the reported one was tested
+/// and does not match; later ones may match too, or may not have been tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// All were tested, and none matches.

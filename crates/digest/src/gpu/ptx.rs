@@ -1,34 +1,34 @@
 //! The kernel as text: a [`Program`] in the instructions of NVIDIA's virtual machine (PTX ISA 7.0). The driver
 //! translates it for the card at hand, so nothing of CUDA is needed to build.
 //!
-//! Candidates are counted from the first of a launch. Each thread tests the one of its own number and goes on by
-//! the number of threads, so that all of them together go through the candidates nearly in order. Now and then
-//! it looks at the flag by which the host stops it, and whether an earlier candidate has matched.
+//! Candidates are counted from the first of a launch. Each thread tests the one with its own index and goes on by
+//! the number of threads, so that all of them together test the candidates nearly in order. Every few candidates
+//! it reads the flag by which the host stops it, and checks whether an earlier candidate has matched.
 //!
-//! **Where the sums are done.** On cards from Volta to Hopper, each quarter of a multiprocessor can begin one
-//! instruction of 32 lanes a cycle, but the pipe for logic, shifts and additions and the one for
-//! multiplications take 16 lanes a cycle each. Rotates and logic (796 a candidate) must go to the former and
-//! alone keep it busy, so the sums go to the other one as `a · 1 + b`. The 1 is a word of the launch: a translator
-//! that knew it would turn the sum back into an addition. It must not be in a register of the threads either:
-//! three registers for one instruction are more than the two banks of the register file give in a cycle, and an
-//! H100 then did 15.7 G/s in place of 19.1.
+//! **Where the sums are computed.** On cards from Volta to Hopper, each quarter of a multiprocessor can begin one
+//! instruction of 32 lanes per cycle, but the pipe for logic, shifts and additions and the one for multiplications
+//! take 16 lanes per cycle each. Rotates and logic (796 per candidate) must use the former and alone keep it busy,
+//! so the sums use the latter as `a · 1 + b`. The 1 is a word of the launch: a translator that knew it would turn
+//! the sum back into an addition. It must not be in a register of the threads either: three registers for one
+//! instruction are more than the two banks of the register file deliver in a cycle, and an H100 then did 15.7 G/s
+//! instead of 19.1.
 
 use std::fmt::Write as _;
 
 use super::launch::{BLOCK_THREADS, WIDTHS, call, outcome};
 use super::record::{Operation, Program, Value};
 
-/// Which instruction makes the sums of the kernel.
+/// The instruction for the sums of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sums {
-    /// The multiply-add, beside the logic.
+    /// The multiply-add, in parallel with the logic.
     #[default]
     Multiplier,
     /// The addition. The driver may put two into one instruction, and moves some to the multiplier.
     Adder,
 }
 
-/// How many candidates a thread tests between two looks at the flag: some 0.2 ms on a full card.
+/// The number of candidates that a thread tests between two readings of the flag: some 0.2 ms on a full card.
 const LOOK_EVERY: u32 = 16;
 
 /// The name of the kernel of a width.
@@ -117,7 +117,7 @@ ret;
     )
 }
 
-/// The instructions from `%low` to the last value, one a line.
+/// The instructions from `%low` to the last value, one per line.
 fn body(program: &Program, sums: Sums) -> String {
     let mut text = String::new();
     for (place, operation) in program.operations.iter().enumerate() {
@@ -142,7 +142,7 @@ fn body(program: &Program, sums: Sums) -> String {
     text
 }
 
-/// Sets `%matches` if a value is one of those wanted.
+/// Sets `%matches` if a value is one of the wanted ones.
 fn compare(value: Value, width: usize) -> String {
     let mut text = String::new();
     for target in 0..width {
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// How often each instruction stands in one turn of the loop.
+    /// How often each instruction occurs in one turn of the loop.
     fn counts(sums: Sums, width: usize) -> BTreeMap<String, usize> {
         let text = kernel(&Program::residue(), sums, width);
         let (_, from_next) = text.split_once("NEXT:").unwrap();
@@ -189,9 +189,9 @@ mod tests {
         assert_eq!(one["add.u32"], 2);
         assert_eq!(adder["add.u32"], 461 + 2);
         assert!(!adder.contains_key("mad.lo.u32"));
-        // The order of its bytes, one comparison, and whether there are more.
+        // The order of its bytes, one comparison, and the test for the end.
         assert_eq!([one["prmt.b32"], one["setp.eq.u32"], one["setp.lt.u32"]], [1, 1, 1]);
-        // All else is the reading of constant words, which costs nothing: an instruction has them as operands.
+        // The rest reads constant words, which costs nothing: an instruction has them as operands.
         let counted = 513 + 283 + 461 + 2 + 3;
         assert_eq!(one.values().sum::<usize>() - one["ld.param.u32"], counted);
     }

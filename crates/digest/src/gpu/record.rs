@@ -1,6 +1,5 @@
-//! The formulas of [`crate::sha256::formula`], written down instead of computed: a [`Lane`] whose values are
-//! places in a list of operations. What comes out is a straight-line [`Program`], to be printed in the language
-//! of some other processor.
+//! The formulas of [`crate::sha256::formula`], recorded instead of computed: a [`Lane`] whose values are positions in a
+//! list of operations. The result is a straight-line [`Program`], to be printed in the language of another processor.
 //!
 //! A lane is `Copy` and its functions are given no context, so the list belongs to the thread.
 
@@ -48,7 +47,7 @@ thread_local! {
     static WRITTEN: RefCell<Vec<Operation>> = const { RefCell::new(Vec::new()) };
 }
 
-// Not inlined: the formulas call it some thousand times, and with it in each place the function takes the compiler minutes.
+// Not inlined: the formulas call it about a thousand times, and inlined the function takes minutes to compile.
 #[inline(never)]
 fn write(operation: Operation) -> Value {
     WRITTEN.with_borrow_mut(|written| {
@@ -89,14 +88,14 @@ impl Lane for Value {
     }
 }
 
-/// Operations in an order in which they can be done. Each has a use; the last one makes the result.
+/// Operations in a valid order. Each is used; the last one computes the result.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) operations: Vec<Operation>,
 }
 
 impl Program {
-    /// What [`residue`] does.
+    /// The operations of [`residue`].
     pub(super) fn residue() -> Self {
         WRITTEN.take();
         let mut place = 0;
@@ -108,7 +107,7 @@ impl Program {
         Self::leading_to(result, &WRITTEN.take())
     }
 
-    /// What a result needs, and nothing else.
+    /// The operations that a result needs.
     fn leading_to(result: Value, written: &[Operation]) -> Self {
         let mut needed = vec![false; written.len()];
         needed[result.0] = true;
@@ -133,7 +132,7 @@ impl Program {
 /// The number of words of a [`Block`].
 pub(super) const BLOCK_WORDS: usize = size_of::<Block<u32>>() / size_of::<u32>();
 
-/// A block of the words that come next, in the order in which it holds them.
+/// A block of the next words, in the order in which it stores them.
 fn block<Word>(mut next: impl FnMut() -> Word) -> Block<Word> {
     Block {
         initial: std::array::from_fn(|_| next()),
@@ -154,7 +153,7 @@ pub(super) fn words(block: &Block<u32>) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    /// Does the operations.
+    /// Executes the operations.
     fn run(program: &Program, block: &Block<u32>, first: u32) -> u32 {
         let words: Vec<u32> = words(block).collect();
         let mut values: Vec<u32> = Vec::new();

@@ -1,5 +1,5 @@
-//! The search on a card: ranges cut into launches, two of them under way, and what comes back checked. What it
-//! needs of the card is a trait, so that all of it runs in tests without one.
+//! The search on a card: ranges cut into launches, two of them under way, and checks of their results. The card
+//! is a trait, so that all of it runs in tests without one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,45 +10,45 @@ use crate::interrupt::Interrupt;
 use crate::sha256::formula::Block;
 use crate::sha256::{Outcome, Targets, digest};
 
-/// How many launches can be under way, so that the card has work while the host looks at what came back.
+/// The number of launches under way, so that the card has work while the host reads a result.
 pub(super) const SLOTS: usize = 2;
 
-/// A place for a launch.
+/// A slot for a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(pub(super) usize);
 
-/// What a search needs of a card.
+/// The operations of a card that a search needs.
 pub(super) trait Card {
-    /// How many candidates make a launch of some milliseconds.
+    /// The number of candidates of a launch of some milliseconds.
     fn batch(&self) -> u32;
 
-    /// Begins a launch in a slot, after whatever is still under way there.
+    /// Begins a launch in a slot, after the launches that are still under way there.
     fn launch(&mut self, slot: Slot, launch: &Launch<'_>) -> Result<(), GpuError>;
 
-    /// How the last launch of a slot ended, or nothing while it is under way.
+    /// How the last launch of a slot ended, or `None` while it is under way.
     fn report(&mut self, slot: Slot) -> Result<Option<Report>, GpuError>;
 
-    /// Raises the flag that launches look at.
+    /// Raises the flag that launches poll.
     fn halt(&mut self) -> Result<(), GpuError>;
 
-    /// Lowers it.
+    /// Lowers the flag.
     fn resume(&mut self) -> Result<(), GpuError>;
 
-    /// Lets a little time pass, much less than a launch takes.
+    /// Waits for a time much shorter than a launch.
     fn pause(&mut self);
 }
 
 /// The first candidate in `range` that is behind one of the targets.
 ///
 /// # Errors
-/// Fails if the card does. What it was doing is then unknown, and it should not be used again.
+/// Fails if the card does. Its state is then unknown: use it no more.
 pub(super) fn scan(
     card: &mut impl Card,
     targets: &Targets,
     range: Range<u64>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, GpuError> {
-    // What an earlier scan left under way must end before the flag is lowered.
+    // Launches of an earlier scan must end before the flag is lowered.
     for slot in (0..SLOTS).map(Slot) {
         while card.report(slot)?.is_none() {
             card.pause();
@@ -59,7 +59,7 @@ pub(super) fn scan(
     outcome.and_then(|outcome| card.halt().map(|()| outcome))
 }
 
-/// Whether a card finds what there is to be found, by each kernel: at the ends of a range, in it, and beyond it.
+/// Whether a card finds known answers, with each kernel: at the ends of a range, inside it, and beyond it.
 ///
 /// # Errors
 /// Fails if the card does.
@@ -94,7 +94,7 @@ struct Search<'a, C> {
     card: &'a mut C,
     targets: &'a Targets,
     interrupt: &'a Interrupt,
-    /// What was not launched yet.
+    /// The part of the range that was not launched yet.
     left: Range<u64>,
     /// In the order of their ranges.
     flights: VecDeque<Flight>,
@@ -124,7 +124,7 @@ impl<C: Card> Search<'_, C> {
                     if let Some(target) = self.targets.matched(value) {
                         return Ok(Outcome::Found { value, target });
                     }
-                    // It only looked like one. Those after it may not have been tested.
+                    // A false match. The candidates after it may not have been tested.
                     let rest = value + 1..range.end;
                     if rest.is_empty() {
                         free.push(slot);

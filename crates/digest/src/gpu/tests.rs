@@ -1,4 +1,4 @@
-//! The whole search, over a card that is the interpreter: all but the calls to the driver.
+//! The whole search, over the interpreter as the card: all but the calls to the driver.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ struct Waiting {
     call: Vec<u32>,
 }
 
-/// A card of at most `blocks` blocks. A launch runs when its report is asked for the second time.
+/// A card of at most `blocks` blocks. A launch runs at the second request for its report.
 struct Interpreted<'a> {
     kernels: Vec<Kernel>,
     blocks: u32,
@@ -28,11 +28,11 @@ struct Interpreted<'a> {
     reports: [Report; SLOTS],
     asked: bool,
     halted: bool,
-    /// How many launches it takes before it fails.
+    /// The number of launches before it fails.
     launches_left: usize,
     /// Raised in the pause that comes after this many.
     interrupt: Option<(usize, &'a Interrupt)>,
-    /// How many times threads see the flag lowered, whatever the host does.
+    /// How many times threads see the flag lowered, independently of the host.
     looks: usize,
     seed: u64,
 }
@@ -70,7 +70,7 @@ impl Card for Interpreted<'_> {
     fn launch(&mut self, slot: Slot, launch: &Launch<'_>) -> Result<(), GpuError> {
         assert!(self.waiting[slot.0].is_none(), "the slot is taken");
         let Some(left) = self.launches_left.checked_sub(1) else {
-            return Err(GpuError { to: "be a card", why: "it is none".into() });
+            return Err(GpuError { to: "launch", why: "it was removed".into() });
         };
         self.launches_left = left;
         let (blocks, call) = (launch.blocks(self.blocks), launch.call(WORDS_AT, STOP_AT));
@@ -112,7 +112,7 @@ impl Card for Interpreted<'_> {
     }
 }
 
-/// What the card finds has to be what the portable engine finds.
+/// The card must find what the portable engine finds.
 fn check(card: &mut Interpreted<'_>, targets: &Targets, start: u64, end: u64) {
     let expected = sha256::scan(Engine::Portable, targets, start..end, &Interrupt::new());
     assert_eq!(scan(card, targets, start..end, &Interrupt::new()), Ok(expected), "{start}..{end}");
@@ -123,7 +123,7 @@ fn launch(from: u64, count: u32, wanted: &[u32]) -> Launch<'_> {
     Launch { from: from as u32, count, block: Block::new((from >> 32) as u32), wanted }
 }
 
-/// What the kernel compares for a candidate.
+/// The value that the kernel compares for a candidate.
 fn judged(candidate: u64) -> u32 {
     residue(&Block::new((candidate >> 32) as u32), (candidate as u32).swap_bytes())
 }
@@ -230,7 +230,7 @@ fn what_only_looks_like_an_answer_is_passed_over() {
 
 #[test]
 fn a_kernel_that_is_stopped_says_what_it_has_left() {
-    // One block of threads goes round more than 16 times, so they look at the flag twice.
+    // One block of threads goes round more than 16 times, so they read the flag twice.
     let count = 4400;
     for (looks, answer) in [(0, 0), (100, 4100), (256, 4099), (256, 4399), (400, 4390), (512, 4390)] {
         let mut card = Interpreted { looks, blocks: 1, ..Interpreted::new(Sums::Multiplier) };
@@ -238,7 +238,7 @@ fn a_kernel_that_is_stopped_says_what_it_has_left() {
         match (looks, report) {
             (0, _) => assert_eq!(report, Report::Cut(0)),
             (512, _) => assert_eq!(report, Report::Match(4390)),
-            (_, Report::Cut(at)) => assert!(u64::from(at) <= answer, "{looks} looks: {at} but {answer}"),
+            (_, Report::Cut(at)) => assert!(u64::from(at) <= answer, "{looks} readings: {at} but {answer}"),
             _ => assert_eq!(report, Report::Match(answer as u32)),
         }
     }
@@ -279,6 +279,6 @@ fn a_failure_of_the_card_is_an_error() {
     for launches_left in 0..3 {
         let mut card = Interpreted { launches_left, ..Interpreted::new(Sums::Multiplier) };
         let error = scan(&mut card, &Targets::one(digest(9_000)), 0..10_000, &Interrupt::new()).unwrap_err();
-        assert_eq!(error.to_string(), "the graphics card failed to be a card: it is none");
+        assert_eq!(error.to_string(), "the graphics card failed to launch: it was removed");
     }
 }

@@ -1,4 +1,4 @@
-//! SHA-1 of whole blocks that have nothing in common (FIPS 180-4, section 6.1.2), one in each lane.
+//! SHA-1 of independent whole blocks (FIPS 180-4, section 6.1.2), one in each lane.
 
 use super::sha1::{INITIAL, k};
 use crate::lane::Lane;
@@ -14,8 +14,8 @@ pub(crate) fn initial<V: Vector, const N: usize>() -> State<V, N> {
     [Streams::same(a), Streams::same(b), Streams::same(c), Streams::same(d), Streams::same(e)]
 }
 
-/// Rounds with these numbers and this function. Spelled out: the compiler may leave a loop a loop, and then moves
-/// all words in each turn.
+/// Rounds with these numbers and this function. Spelled out: the compiler may keep a loop, and then moves all
+/// words in each turn.
 macro_rules! rounds {
     ($state:ident, $w:ident, $f:path; $($t:literal)*) => {$(
         if $t >= 16 {

@@ -1,11 +1,11 @@
-//! What a digest is to the search: formulas over any vectors.
+//! The interface between a digest and the search: formulas over any vectors.
 
 use crate::vector::{Streams, Vector};
 
 /// The one block of a message, as words.
 pub(crate) type Block = [u32; 16];
 
-/// How bytes make words.
+/// The byte order within words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The first byte is the high one, as in SHA-1.
@@ -35,35 +35,36 @@ impl Order {
     }
 }
 
-/// A digest's formulas, with the targets. Candidates come in rows: those of a row differ in some bytes of their
-/// first word only, which a table has for one vector of them after the other. Several rows go through the table
+/// A digest's formulas, with the targets. Candidates come in rows: those of a row only differ in some bytes of
+/// their first word, for which a table has one vector after the other. Several rows go through the table
 /// together.
 pub(crate) trait Formula: Send + Sync + 'static {
     /// A digest.
     type Digest;
-    /// How bytes make words.
+    /// The byte order within words.
     const ORDER: Order;
-    /// What is computed beforehand of the bytes that differ within a row.
+    /// The values precomputed from the bytes that differ within a row.
     type Lanes<V: Vector>: Send + Sync;
-    /// What is computed beforehand of all other bytes and of the targets, for `N` rows.
+    /// The values precomputed from all other bytes and from the targets, for `N` rows.
     type Rows<const N: usize>;
 
-    /// For these targets; without any, nothing matches.
+    /// The formulas for these targets; without any, nothing matches.
     fn new(targets: &[Self::Digest]) -> Self;
 
-    /// For first words with nothing but the bytes that differ within a row.
+    /// The lanes of first words that only contain the bytes that differ within a row.
     fn lanes<V: Vector>(first: V) -> Self::Lanes<V>;
 
-    /// For blocks without the bytes that differ within a row, `N` together; the last is repeated if there are too
-    /// few. There is one at least, and no more than `N` or, if that is more, [`Vector::LANES`].
+    /// The rows of blocks without the bytes that differ within a row, `N` together; the last is repeated if there
+    /// are too few. There is at least one, and at most `N` or, if that is more, [`Vector::LANES`].
     fn rows<V: Vector, const N: usize>(&self, blocks: &[Block]) -> Vec<Self::Rows<N>>;
 
     /// Whether some candidate may have one of the digests.
     fn any_match<V: Vector, const N: usize>(&self, rows: &Self::Rows<N>, lanes: &Self::Lanes<V>) -> bool;
 }
 
-/// A digest of which one word can be computed for every candidate, whatever its row.
+/// A digest of which one word can be computed for every candidate, in any row.
 pub(crate) trait Marked: Formula {
-    /// A word that follows from the digest of each candidate. The formula must have been made without targets.
+    /// A word that is a function of the digest of each candidate. The formula must have been made without
+    /// targets.
     fn mark<V: Vector, const N: usize>(&self, rows: &Self::Rows<N>, lanes: &Self::Lanes<V>) -> Streams<V, N>;
 }

@@ -11,7 +11,7 @@ use crate::vector::neon;
 #[cfg(target_arch = "x86_64")]
 use crate::vector::{avx2, avx512};
 
-/// The mark of a SHA-1 digest: a word that follows from it, and is the first that a search knows of it.
+/// The mark of a SHA-1 digest: a word that is a function of it, and the first that a search computes.
 pub fn sha1_mark(digest: &[u8; 20]) -> u32 {
     sha1::mark(digest)
 }
@@ -23,7 +23,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those of SHA-1.
+    /// The marks of SHA-1.
     pub fn sha1(engine: Engine, mask: &Mask) -> Self {
         let kernel = match engine.vectors() {
             #[cfg(target_arch = "x86_64")]
@@ -42,7 +42,7 @@ impl Marks {
         self.kernel.row_length() * self.kernel.rows() as u64
     }
 
-    /// Puts the marks of the candidates in `range` into `marks`, in their order, in place of what was there.
+    /// Replaces the contents of `marks` by the marks of the candidates in `range`, in their order.
     ///
     /// # Panics
     /// Panics if the range does not begin at a multiple of the [grain](Self::grain), or goes beyond the mask.

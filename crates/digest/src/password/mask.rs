@@ -1,20 +1,20 @@
-//! Spaces of passwords: what may stand at each position.
+//! Spaces of passwords: the allowed bytes at each position.
 
 use std::fmt;
 
 /// The bytes of the first word of a message.
 const FAST_BYTES: usize = size_of::<u32>();
-/// With this many candidates that differ in the first word only, more would not be faster.
+/// More candidates than this that only differ in the first word would not be faster.
 const ENOUGH: usize = 500;
-/// The most of these: a scan that is stopped has looked at some in vain.
+/// The most of these: a scan that is stopped has tested some in vain.
 pub(super) const ROW_CANDIDATES: usize = 10_000;
 
 /// A space of candidates: the passwords of one length that have at each position one of a list of bytes.
 ///
-/// Candidates are numbered from 0 to [`size`](Self::size) as in a dictionary: the last position varies fastest. There
-/// is one exception, because digests are fastest at candidates that differ only in their first four bytes: of
-/// passwords longer than that, the last positions among the first four vary faster than all others. So passwords
-/// that begin with the same letters still come one after the other, and before those that begin with later ones.
+/// Candidates are numbered from 0 to [`size`](Self::size) in dictionary order: the last position varies fastest.
+/// There is one exception, because digests are fastest for candidates that only differ in their first four bytes: in
+/// passwords longer than that, the last positions among the first four vary faster than all others. So passwords that
+/// begin with the same letters still come one after the other, and before those that begin with later ones.
 ///
 /// ```
 /// use kendall_digest::password::Mask;
@@ -28,21 +28,21 @@ pub(super) const ROW_CANDIDATES: usize = 10_000;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Mask {
     charsets: Vec<Vec<u8>>,
-    /// The positions, from the one that varies fastest on.
+    /// The positions, from the one that varies fastest.
     order: Vec<usize>,
-    /// How many of these are from the first four bytes and vary faster than all others.
+    /// The number of these that are among the first four bytes and vary faster than all others.
     fast: usize,
     size: u64,
 }
 
-/// What is wrong with a mask.
+/// The error of an invalid mask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// A password needs at least one byte, and must fit one block of the digest.
     #[error("passwords of {0} bytes; they must have 1 to {longest}", longest = Mask::LONGEST)]
     Length(usize),
-    /// Nothing may stand there.
-    #[error("nothing is allowed at position {position} of the password")]
+    /// The list of a position is empty.
+    #[error("no byte is allowed at position {position} of the password; list at least one")]
     Nothing {
         /// The position, from 1.
         position: usize,
@@ -55,13 +55,13 @@ pub enum MaskError {
         /// The byte.
         byte: u8,
     },
-    /// The numbers of the candidates would not fit 64 bits.
-    #[error("the mask has 2^64 candidates or more; take fewer characters or a shorter password")]
+    /// The indices of the candidates would not fit 64 bits.
+    #[error("the mask has 2^64 candidates or more; use fewer characters or a shorter password")]
     TooLarge,
 }
 
 impl Mask {
-    /// The most bytes of a password: what one block of either digest has room for.
+    /// The most bytes of a password: the capacity of one block of either digest.
     pub const LONGEST: usize = 55;
 
     /// Passwords with, at each position, one of the bytes listed for it.
@@ -108,12 +108,12 @@ impl Mask {
         Self::new(std::iter::repeat_n(charset, length))
     }
 
-    /// How many candidates there are.
+    /// The number of candidates.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// What may stand at each position.
+    /// The bytes allowed at each position.
     pub fn charsets(&self) -> &[Vec<u8>] {
         &self.charsets
     }
@@ -123,7 +123,7 @@ impl Mask {
         &self.order
     }
 
-    /// How many positions of the [order](Self::order) are from the first word of the message before any other is.
+    /// The number of positions at the start of the [order](Self::order) that are in the first word of the message.
     pub(super) fn fast(&self) -> usize {
         self.fast
     }
@@ -157,8 +157,8 @@ impl Mask {
     }
 }
 
-/// How many of the last positions of the first word are to vary faster than all others: enough for the candidates to
-/// fill vectors, and no more than a table of them has room for.
+/// The number of last positions of the first word that should vary faster than all others: enough for the candidates
+/// to fill vectors, and at most as many as their table can hold.
 fn fast(word: &[Vec<u8>]) -> usize {
     let mut candidates = 1;
     for (fast, charset) in word.iter().rev().enumerate() {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_candidate_has_no_number() {
+    fn a_password_outside_the_mask_has_no_number() {
         let mask = Mask::uniform(b"abc", 3).unwrap();
         for other in ["", "ab", "abcd", "abd"] {
             assert_eq!(mask.number(other.as_bytes()), None, "{other}");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_that_make_no_sense_are_refused() {
+    fn invalid_masks_are_rejected() {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(Mask::uniform(b"a", 0), Err(MaskError::Length(0)));
         assert_eq!(Mask::uniform(b"a", 56), Err(MaskError::Length(56)));

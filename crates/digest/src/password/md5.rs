@@ -1,10 +1,11 @@
-//! MD5 of candidates that differ in the first word of the message (RFC 1321), with all that the problem gives.
+//! MD5 of candidates that differ in the first word of the message (RFC 1321), using all that is constant in the
+//! problem.
 //!
-//! The first word has a part in steps 0, 19, 41 and 48 only. So the steps from 63 down to 49 are run backwards once
-//! for each row of candidates. For a single target that goes on for every candidate, in few instructions, and both
-//! directions meet after step 42 of 63; with several targets they meet after step 45.
+//! The first word is only used in steps 0, 19, 41 and 48. So the steps from 63 down to 49 are run backwards once
+//! for each row of candidates. For a single target that continues for every candidate, in few instructions, and
+//! both directions meet after step 42 of 63; with several targets they meet after step 45.
 //!
-//! A `q` is what the step of that number makes.
+//! A `q` is the result of the step of that number.
 
 use super::formula::{Block, Formula, Order};
 use crate::lane::Lane;
@@ -29,12 +30,12 @@ const K: [u32; 64] = [
     0x6fa8_7e4f, 0xfe2c_e6e0, 0xa301_4314, 0x4e08_11a1, 0xf753_7e82, 0xbd3a_f235, 0x2ad7_d2bb, 0xeb86_d391,
 ];
 
-/// How far step `t` rotates left.
+/// The distance by which step `t` rotates left.
 const fn distance(t: usize) -> u32 {
     [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]][t / 16][t % 4]
 }
 
-/// Which word of the message step `t` takes.
+/// The index of the message word that step `t` uses.
 const fn word(t: usize) -> usize {
     match t / 16 {
         0 => t,
@@ -49,9 +50,9 @@ pub(crate) struct Md5 {
     states: Vec<[u32; 4]>,
 }
 
-/// What `N` rows of candidates have in common.
+/// The values that `N` rows of candidates have in common.
 pub(crate) struct Rows<const N: usize> {
-    /// For each step, all of its sum that is known.
+    /// For each step, the known part of its sum.
     sums: [[u32; N]; 46],
     targets: Meeting<N>,
 }
@@ -59,7 +60,7 @@ pub(crate) struct Rows<const N: usize> {
 impl<const N: usize> Rows<N> {
     fn new(states: &[[u32; 4]], blocks: &[Block; N]) -> Self {
         let [a, b, c, d] = INITIAL;
-        // What the first steps add of the initial state.
+        // The part of the initial state in the first steps.
         let early = [a.wrapping_add(b.choose(c, d)), d, c, b];
         let mut sums = [[0; N]; 46];
         for t in 0..46 {
@@ -78,16 +79,16 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-/// Where computing forwards from the start and backwards from the targets meet.
+/// The step where computing forwards from the start and backwards from the targets meet.
 enum Meeting<const N: usize> {
     One(Backward<N>),
     /// `q45` of each target.
     Several(Vec<[u32; N]>),
 }
 
-/// What the last steps are run backwards from.
+/// The values from which the last steps are run backwards.
 struct Backward<const N: usize> {
-    /// For steps 46, 47 and 48, all of the sum that is known.
+    /// The known part of the sum, for steps 46, 47 and 48.
     known: [[u32; N]; 3],
     q45: [u32; N],
     /// `q45 ⊕ q46`.
@@ -121,7 +122,7 @@ impl Formula for Md5 {
 
     #[inline(always)]
     fn any_match<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &V) -> bool {
-        // Without this, the compiler makes a vector of each word of a row before it goes through the lanes.
+        // Without this, the compiler makes a vector of each word of a row before the loop over the lanes.
         let rows = std::hint::black_box(rows);
         let first = Streams::all(*lanes);
         let state = State::after_42(&rows.sums, first);
@@ -140,7 +141,7 @@ impl Formula for Md5 {
 }
 
 /// From `q` of step `t` and of the one before, the sum of `q` from four steps before and the function of those
-/// between, less what the lanes have of the message word.
+/// between, less the part of the message word that is in the lanes.
 fn unstep(t: usize, q: u32, before: u32, block: &Block) -> u32 {
     q.wrapping_sub(before).rotate_right(distance(t)).wrapping_sub(K[t]).wrapping_sub(block[word(t)])
 }
@@ -171,7 +172,7 @@ impl<const N: usize> Backward<N> {
         backward
     }
 
-    /// What `q42` is for a candidate with the digest.
+    /// The value of `q42` for a candidate with the digest.
     #[inline(always)]
     fn q42<V: Vector>(&self, first: Streams<V, N>) -> Streams<V, N> {
         let [known46, known47, known48] = self.known;
@@ -181,7 +182,7 @@ impl<const N: usize> Backward<N> {
     }
 }
 
-/// The four working variables, of which each step makes `b` anew.
+/// The four working variables; each step recomputes `b`.
 #[derive(Clone, Copy)]
 struct State<L> {
     a: L,
@@ -227,7 +228,7 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
         steps!(self, sums, first, Lane::xor3; 43 44 45).b
     }
 
-    /// The first steps, in which much is still from the initial state and so known.
+    /// The first steps, in which much still comes from the initial state and is therefore known.
     #[inline(always)]
     fn after_3(sums: &[[u32; N]; 46], first: Streams<V, N>) -> Self {
         let [b, c] = [Streams::same(INITIAL[1]), Streams::same(INITIAL[2])];

@@ -1,4 +1,4 @@
-//! Goes through the candidates of a mask: rows of those that differ in their first bytes only, vectors within rows.
+//! Iterates over the candidates of a mask: rows of those that only differ in their first bytes, vectors within rows.
 
 use std::marker::PhantomData;
 
@@ -7,43 +7,43 @@ use super::mask::{Mask, ROW_CANDIDATES};
 use crate::interrupt::Interrupt;
 use crate::vector::{MOST_LANES, Task, Vector};
 
-/// What a row may cost besides its vectors, in vectors: for choosing how long to make rows.
+/// The cost of a row besides its vectors, in vectors: for the choice of the length of rows.
 const ROW_COST: f64 = 1.0;
-/// The most bytes that the table of vectors may take: it is to stay in the second cache of a core.
+/// The most bytes of the table of vectors, which should fit the second-level cache of a core.
 const TABLE_BYTES: usize = 256 << 10;
 
-/// A kernel with the targets and, of a mask, the table of what may stand at the first positions.
+/// A kernel with the targets and the table of the first positions of a mask.
 pub(super) trait Kernel: Send + Sync {
-    /// How many candidates a row has.
+    /// The number of candidates of a row.
     fn row_length(&self) -> u64;
 
-    /// How many candidates a vector has.
+    /// The number of candidates of a vector.
     fn lanes(&self) -> usize;
 
-    /// How many vectors a row has.
+    /// The number of vectors of a row.
     fn vectors(&self) -> usize;
 
-    /// How many rows go through the vectors together.
+    /// The number of rows that go through the vectors together.
     fn streams(&self) -> usize;
 
-    /// How many rows are worth a sweep.
+    /// The number of rows that make a sweep.
     fn rows(&self) -> usize;
 
     /// The blocks of the rows from this one on.
     fn blocks<'a>(&self, mask: &'a Mask, row: u64) -> Blocks<'a>;
 
-    /// Tests the candidates in these rows, of which there is one at least and no more than are worth a sweep. A step
-    /// is one vector of each row that goes together with others; the rows after them come when all vectors are
-    /// done. Begins with `step`, and returns the first that it has not tested in full without a match: it stops at
-    /// one with a candidate that matches, and at any once it sees the interrupt raised. That a candidate matches
-    /// does not mean that it is found: some other one in 2³² does for each target.
+    /// Tests the candidates in these rows, of which there is at least one and at most as many as make a sweep. A
+    /// step is one vector of each row that is processed together; the rows after them follow when all vectors are
+    /// done. Begins with `step`, and returns the first step that it has not tested in full without a match: it stops
+    /// at one with a candidate that matches, and at any once it sees the interrupt raised. A match is not yet a
+    /// find: one in 2³² other candidates matches for each target.
     fn sweep(&self, rows: &[Block], step: usize, interrupt: &Interrupt) -> usize;
 }
 
 /// The kernel of a digest on an instruction set, which takes `N` rows together.
 struct Table<V: Vector, F: Formula, const N: usize> {
     formula: F,
-    /// How many positions, the first of the mask's order, differ within a row.
+    /// The number of positions, the first of the mask's order, that differ within a row.
     positions: usize,
     row_length: usize,
     lanes: Vec<F::Lanes<V>>,
@@ -124,10 +124,10 @@ impl<V: Vector, F: Formula, const N: usize> Task for Sweep<'_, V, F, N> {
     }
 }
 
-/// A kernel that computes of each candidate a word that follows from its digest.
+/// A kernel that computes for each candidate a word that is a function of its digest.
 pub(super) trait Marking: Kernel {
-    /// Puts the marks of the candidates of these rows, of which there is one at least and no more than are worth a
-    /// sweep, at the end of `marks`.
+    /// Appends the marks of the candidates of these rows, of which there is at least one and at most as many as make
+    /// a sweep, to `marks`.
     fn mark(&self, rows: &[Block], marks: &mut Vec<u32>);
 }
 
@@ -148,7 +148,7 @@ impl<V: Vector, F: Marked, const N: usize> Marking for Table<V, F, N> {
 struct Mark<'a, V: Vector, F: Formula, const N: usize> {
     table: &'a Table<V, F, N>,
     rows: &'a [Block],
-    /// Room for those of all candidates.
+    /// Capacity for the marks of all candidates.
     marks: &'a mut [u32],
 }
 
@@ -174,7 +174,7 @@ impl<V: Vector, F: Marked, const N: usize> Task for Mark<'_, V, F, N> {
     }
 }
 
-/// How many of the positions that vary fastest should differ within a row.
+/// The number of fastest-varying positions that should differ within a row.
 pub(super) fn row_positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) -> usize {
     let efficiency = |positions: &usize| {
         let candidates = row_length(mask, *positions);
@@ -186,7 +186,7 @@ pub(super) fn row_positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) 
     positions.expect("a mask has a position")
 }
 
-/// How many candidates differ in this many of the positions that vary fastest, and in no other.
+/// The number of candidates that only differ in this many of the fastest-varying positions.
 fn row_length(mask: &Mask, positions: usize) -> usize {
     mask.order()[..positions].iter().map(|&position| mask.charsets()[position].len()).product()
 }
@@ -227,9 +227,9 @@ impl<V: Vector, F: Formula> Task for Build<'_, V, F> {
 /// The blocks of one row after the other, without the bytes that differ within a row.
 pub(super) struct Blocks<'a> {
     charsets: &'a [Vec<u8>],
-    /// The positions that differ between rows, from the one that varies fastest on.
+    /// The positions that differ between rows, from the one that varies fastest.
     positions: &'a [usize],
-    /// The place in its charset of each byte at these.
+    /// The index in its charset of each byte at these positions.
     digits: Vec<usize>,
     block: Block,
     order: Order,
@@ -252,7 +252,7 @@ impl<'a> Blocks<'a> {
         blocks
     }
 
-    /// The block of this row; then turns to the next.
+    /// The block of this row; then advances to the next.
     pub(super) fn next(&mut self) -> Block {
         let block = self.block;
         for (i, &position) in self.positions.iter().enumerate() {

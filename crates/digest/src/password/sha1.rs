@@ -1,14 +1,14 @@
-//! SHA-1 of candidates that differ in the first word of the message (FIPS 180-4), with all that the problem
-//! gives.
+//! SHA-1 of candidates that differ in the first word of the message (FIPS 180-4), using all that is constant in the
+//! problem.
 //!
-//! The expansion of the message is linear over GF(2): each of its words is the exclusive-or of what the bytes that
-//! differ between lanes contribute and of what the others do. The first is computed once for each vector of lanes,
-//! the second once for each row of candidates, so that a word costs one instruction instead of four, and none where
-//! the first message word has no part in it.
+//! The expansion of the message is linear over GF(2): each of its words is the exclusive-or of the contribution of
+//! the bytes that differ between lanes and of the contribution of the others. The first is computed once for each
+//! vector of lanes, the second once for each row of candidates, so that a word costs one instruction instead of
+//! four, and none where it does not depend on the first message word.
 //!
-//! At the other end the rounds are run backwards from the digest. The last of them need words of the expansion, but
-//! these are at hand without any rounds: so for a single target both directions meet after 72 of the 80 rounds.
-//! With several targets that would have to be done for each, so there they meet after 76.
+//! At the other end the rounds are run backwards from the digest. The last of them need words of the expansion,
+//! which are available without any rounds: so for a single target both directions meet after 72 of the 80 rounds.
+//! With several targets that would be necessary for each, so there they meet after 76.
 
 use super::formula::{Block, Formula, Marked, Order};
 use crate::lane::Lane;
@@ -25,9 +25,9 @@ pub(crate) const fn k(t: usize) -> u32 {
     [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6][t / 20]
 }
 
-/// Whether the first word of the message has a part in each word of the expansion.
+/// Whether each word of the expansion depends on the first word of the message.
 const VARIES: [bool; 80] = {
-    // By linearity, if and only if the expansion of a first word with one bit has it.
+    // By linearity, if and only if the expansion of a first word with one bit does.
     let mut w = [0u32; 80];
     w[0] = 1;
     let mut varies = [false; 80];
@@ -42,7 +42,7 @@ const VARIES: [bool; 80] = {
     varies
 };
 
-/// How many words before this one vary.
+/// The number of words before this one that vary.
 const fn place(t: usize) -> usize {
     let mut place = 0;
     let mut before = 0;
@@ -53,17 +53,17 @@ const fn place(t: usize) -> usize {
     place
 }
 
-/// How many words vary.
+/// The number of words that vary.
 const VARYING: usize = place(80);
 
-/// For each round that no lane varies, and the first, what of its sum is the same for all candidates.
+/// For the first round and each that no lane varies, the part of its sum that is the same for all candidates.
 const KNOWN: [u32; 80] = {
     const fn choose(x: u32, yes: u32, no: u32) -> u32 {
         (x & yes) | (!x & no)
     }
     let [a, b, c, d, e] = INITIAL;
     let [ra, rb] = [a.rotate_left(30), b.rotate_left(30)];
-    // In the first rounds `e` is from the initial state, and what else of it they need.
+    // In the first rounds `e` comes from the initial state, and so do the other known parts.
     let early = [
         e.wrapping_add(a.rotate_left(5)).wrapping_add(choose(b, c, d)),
         d.wrapping_add(choose(a, rb, c)),
@@ -82,28 +82,28 @@ const KNOWN: [u32; 80] = {
     known
 };
 
-/// The targets, each known by a word from within the computation.
+/// The targets, each represented by a word from within the computation.
 pub(crate) enum Sha1 {
     One(Backward),
     /// `a` after 76 rounds, of each target.
     Several(Vec<u32>),
 }
 
-/// The words of the expansion, for each row; where no lane varies them, with all else of their round's sum that is
-/// known.
+/// The words of the expansion, for each row; where no lane varies them, together with the other known parts of
+/// their round's sum.
 type Rows<const N: usize> = [[u32; N]; 80];
 
-/// What the last rounds are run backwards from: see [`Backward::r72`]. A number is that of the rounds after which
-/// `a` is this; `r` is `a` rotated as when it becomes `c`.
+/// The values from which the last rounds are run backwards: see [`Backward::r72`]. The number is that of the rounds
+/// after which `a` has this value; `r` is `a` rotated as when it becomes `c`.
 pub(crate) struct Backward {
     a76: u32,
     /// `a77 ⊕ r76`.
     a77_r76: u32,
-    /// For each of the last four rounds all of its sum that is known.
+    /// The known part of the sum, for each of the last four rounds.
     known: [u32; 4],
 }
 
-/// From sixteen words of the expansion the next sixteen. Spelled out, they stay in registers.
+/// The next sixteen words of the expansion, from sixteen. Spelled out, they stay in registers.
 macro_rules! next_16 {
     ($last:ident; $($t:literal)*) => {
         $(
@@ -175,7 +175,7 @@ impl Formula for Sha1 {
 
     #[inline(always)]
     fn any_match<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> bool {
-        // Without this, the compiler makes a vector of each word of a row before it goes through the lanes.
+        // Without this, the compiler makes a vector of each word of a row before the loop over the lanes.
         let rows = std::hint::black_box(rows);
         let state = State::<Streams<V, N>>::after_72(rows, lanes);
         match self {
@@ -228,8 +228,8 @@ impl Backward {
         Self { a76, a77_r76: a77 ^ r76, known }
     }
 
-    /// What `a` after 72 rounds, rotated, is for a candidate with the digest: each of the last rounds tells `a`
-    /// from five rounds before.
+    /// The rotated value of `a` after 72 rounds for a candidate with the digest: each of the last rounds determines
+    /// `a` from five rounds before.
     #[inline(always)]
     fn r72<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> Streams<V, N> {
         let [known76, _, known78, known79] = self.known;
@@ -286,7 +286,7 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
         rounds!(self, rows, lanes, Lane::xor3; 72 73 74 75).a
     }
 
-    /// The first rounds, in which much is still from the initial state and so known.
+    /// The first rounds, in which much still comes from the initial state and is therefore known.
     #[inline(always)]
     fn after_5(rows: &Rows<N>, lanes: &[V; VARYING]) -> Self {
         let r_initial = Streams::same(INITIAL[0].rotate_left(30));

@@ -1,5 +1,5 @@
-//! SHA-256 of candidates that differ in the first word of the message: what a row has in common is a [`Block`], as
-//! with the candidates of one upper half among integers.
+//! SHA-256 of candidates that differ in the first word of the message: the words that a row has in common are a
+//! [`Block`], as for integers with the same upper half.
 
 use std::array::from_fn;
 
@@ -8,7 +8,7 @@ use crate::sha256::Digest;
 use crate::sha256::formula::{Block, residue_of, wanted};
 use crate::vector::{Streams, Vector};
 
-/// The targets: for each, what the residue of its candidate is.
+/// The residue of the candidate behind each target.
 pub(crate) struct Sha256(Vec<u32>);
 
 impl Formula for Sha256 {
@@ -33,7 +33,7 @@ impl Formula for Sha256 {
 
     #[inline(always)]
     fn any_match<V: Vector, const N: usize>(&self, rows: &Block<[u32; N]>, lanes: &V) -> bool {
-        // Without this, the compiler makes a vector of each word of a row before it goes through the lanes.
+        // Without this, the compiler makes a vector of each word of a row before the loop over the lanes.
         let rows = std::hint::black_box(rows);
         let residue = residue_of::<Streams<V, N>, 14>(rows, Streams::all(*lanes));
         let mut any = false;
@@ -44,7 +44,7 @@ impl Formula for Sha256 {
     }
 }
 
-/// The rows of these messages side by side; the last is repeated if there are too few.
+/// The rows of these messages in parallel; the last is repeated if there are too few.
 fn beside<const N: usize>(messages: &[formula::Block]) -> Block<[u32; N]> {
     let blocks: [Block<u32>; N] = from_fn(|i| Block::of(&messages[i.min(messages.len() - 1)]));
     Block {

@@ -1,4 +1,4 @@
-//! SHA-256 by the SHA extensions of x86-64, which are faster at it than vectors of eight.
+//! SHA-256 by the SHA extensions of x86-64, which are faster than vectors of eight.
 
 #![allow(unsafe_code, reason = "vector instructions")]
 
@@ -11,13 +11,13 @@ use crate::sha256::Digest;
 use crate::sha256::formula::wanted;
 use crate::sha256::sha_ni::{STREAMS, Uniform, first_match, run};
 
-/// See [`Kernel`]. Rows are not taken together: the candidates of one are interleaved.
+/// See [`Kernel`]. Rows are not processed together: the candidates of one row are interleaved.
 pub(super) struct Interleaved {
-    /// For each target, what the residue of its candidate is.
+    /// The residue of the candidate behind each target.
     wanted: Vec<u32>,
     positions: usize,
     row_length: usize,
-    /// What the candidates of a row have in their first words, for one vector after the other.
+    /// The first words of the candidates of a row, for one vector after the other.
     firsts: Vec<[u32; STREAMS]>,
 }
 

@@ -1,4 +1,4 @@
-//! What the rounds of a derivation start from.
+//! The start of the rounds of a derivation.
 
 use ::sha1::{Digest as _, Sha1};
 
@@ -11,7 +11,7 @@ pub(super) const BLOCK_BYTES: usize = 20;
 /// The state of SHA-1, and so a digest, as words.
 pub(super) type State = [u32; 5];
 
-/// What the rounds of one derivation start from.
+/// The values from which the rounds of one derivation start.
 #[derive(Clone, Copy)]
 pub(super) struct Chain {
     /// The states after the two keys of HMAC, each a block long.

@@ -6,7 +6,7 @@ use super::chain::{BLOCK_BYTES, Chain, State};
 use crate::password::compress::{self, compress};
 use crate::vector::{MOST_LANES, Streams, Task, Vector};
 
-/// Chains that are run together; the last is repeated where lanes are left over.
+/// Chains that are run together; the last is repeated in spare lanes.
 pub(super) struct Chains<'a, V, const N: usize> {
     chains: &'a [Chain],
     rounds: u32,
@@ -64,7 +64,7 @@ impl<V: Vector, const N: usize> Task for Chains<'_, V, N> {
     }
 }
 
-/// A digest as its own message, with which HMAC goes on after the block of its key.
+/// A digest as a message, with which HMAC continues after the block of its key.
 #[inline(always)]
 fn block_of<V: Vector, const N: usize>([a, b, c, d, e]: compress::State<V, N>) -> [Streams<V, N>; 16] {
     let zero = Streams::same(0);

@@ -1,6 +1,6 @@
 //! Derivations by the SHA extensions of x86-64, several interleaved.
 //!
-//! `sha1rnds4` does four rounds, and the next must wait for it; so several chains are under way at the same time.
+//! `sha1rnds4` does four rounds, and the next must wait for it; so several chains are interleaved.
 
 #![allow(unsafe_code, reason = "vector instructions")]
 
@@ -81,7 +81,7 @@ fn compress<const N: usize>(before: &Registers<N>, digests: &Registers<N>) -> Re
     let mut w: [[__m128i; 4]; N] =
         std::array::from_fn(|i| [digests[i].0, _mm_xor_si128(digests[i].1, end), zero, length]);
     let mut abcd: [__m128i; N] = std::array::from_fn(|i| before[i].0);
-    // What `e` of the next four rounds is made of.
+    // The part of `e` of the next four rounds.
     let mut of_e = abcd;
     // The first four rounds take `e` as it is.
     for i in 0..N {

@@ -1,7 +1,6 @@
 //! The kernels of 64-bit Arm: NEON, which every such processor has, and the SHA-2 extension, which most have.
 //!
-//! Here is how groups of candidates are gone through and how their residues are compared; how the residues are
-//! computed is in the modules.
+//! This module iterates over groups of candidates and compares their residues; its submodules compute the residues.
 
 use std::arch::aarch64::{uint32x4_t, vceqq_u32, vdupq_n_u32, vmaxvq_u32, vorrq_u32};
 
@@ -10,12 +9,12 @@ use super::sweep::{GROUP, Sweep};
 pub(crate) mod neon;
 pub(crate) mod sha2;
 
-/// How many candidates' words a vector holds.
+/// The number of candidates of a vector.
 const LANES: u32 = 4;
 
-/// What [`Kernel`](crate::sha256::sweep::Kernel) asks for. `residues` computes them for as many candidates in a row as
-/// there are lanes in `N` vectors, from the first message word of the first of them: the others' are
-/// [`STEP`] more each.
+/// Implements [`Kernel`](crate::sha256::sweep::Kernel). `residues` computes them for as many consecutive candidates as
+/// there are lanes in `N` vectors, from the first message word of the first of them: the others' are [`STEP`] more
+/// each.
 #[inline]
 #[target_feature(enable = "neon")]
 fn sweep<const N: usize>(sweep: &Sweep<'_>, residues: impl Fn(u32) -> [uint32x4_t; N]) -> u32 {
@@ -33,8 +32,8 @@ fn sweep<const N: usize>(sweep: &Sweep<'_>, residues: impl Fn(u32) -> [uint32x4_
     sweep.groups
 }
 
-/// What the first message word of a candidate has more than that of the one before, within a group: the low byte
-/// of a candidate is the high byte of the word.
+/// The difference between the first message words of two consecutive candidates of a group: the low byte of a
+/// candidate is the high byte of the word.
 const STEP: u32 = 1 << 24;
 
 /// Whether one of the residues is one of the wanted words.

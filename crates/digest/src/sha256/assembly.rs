@@ -41,7 +41,7 @@ pub(crate) fn tuning() -> Tuning {
 pub(crate) fn kernel(tuning: &Tuning) -> String {
     let turn = turn(graph(), tuning);
     let lanes = VECTOR_BYTES / size_of::<u32>();
-    // The place of a candidate in its vector is the top byte of its first word.
+    // The index of a candidate in its vector is the top byte of its first word.
     let places: String = (0..lanes).map(|lane| format!("    .long {}\n", lane << 24)).collect();
     format!(
         "    push rbp
@@ -109,7 +109,7 @@ mod tests {
     use crate::engine::Engine;
     use crate::generator::interpret::Machine;
 
-    /// Compares what a turn computes, vector by vector, with the portable formula.
+    /// Compares the results of a turn, vector by vector, with the portable formula.
     fn check(tuning: &Tuning, upper: u32, lower: u32) {
         let turn = turn(graph(), tuning);
         let block = Block::new(upper);

@@ -1,10 +1,10 @@
-//! SHA-256 of one 64-bit integer (FIPS 180-4), with all that the problem gives.
+//! SHA-256 of one 64-bit integer (FIPS 180-4), using all that is constant in the problem.
 //!
 //! The message is 8 bytes, so of the 16 words of its block only the first two are unknown, and of these the
-//! second (the upper half of the integer) stays the same for 2³² candidates. What follows from the constant words
-//! alone is computed once for those 2³² and kept in a [`Block`]. At the other end, the digest determines the last
-//! seven rounds' states backwards as far as `a` after round 57 of 64, so a candidate is dropped by comparing that
-//! one word, and rounds 58 to 64 are never done.
+//! second (the upper half of the integer) stays the same for 2³² candidates. Everything that follows from the
+//! constant words alone is computed once for those 2³² and kept in a [`Block`]. At the other end, the digest
+//! determines the last seven rounds' states backwards as far as `a` after round 57 of 64, so comparing that one
+//! word rejects a candidate, and rounds 58 to 64 are never computed.
 
 use crate::lane::Lane;
 
@@ -27,36 +27,36 @@ pub(crate) const K: [u32; 64] = [
 
 /// The third word of the message block: the one bit that ends the message (section 5.1.1).
 pub(crate) const END_BIT: u32 = 0x8000_0000;
-/// The last word of the message block: the length of the message in bits.
+/// The length of the message in bits, which is word 15 of the message block.
 pub(crate) const LENGTH: u32 = 64;
 
-/// What is the same for all candidates whose upper 32 bits are the same. Kernels in machine code find the words
-/// by their offset.
+/// The values that all candidates with the same upper 32 bits share. Kernels in machine code access the words by
+/// their offset.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Block<Word> {
     /// The initial state.
     pub(crate) initial: [Word; 8],
-    /// What makes `a` and `e` after the first round of the first message word.
+    /// The addends from which the first round computes `a` and `e`, given the first message word.
     pub(crate) first: [Word; 2],
     /// For rounds 1 to 3 (from 0), what makes `e` where `k` makes `a`: `d` is in it. Entry 0 is unused.
     pub(crate) early: [Word; 4],
-    /// For each round, all of its sum that does not depend on the candidate. Entry 0 is unused.
+    /// For each round, the part of its sum that does not depend on the candidate. Entry 0 is unused.
     pub(crate) k: [Word; 57],
-    /// For the words of the message schedule, the part that does not depend on the candidate, where there is
-    /// one; else unused, or 0 for short messages.
+    /// For the words of the message schedule, the part that does not depend on the candidate, where there is one;
+    /// otherwise unused, or 0 for short messages.
     pub(crate) w: [Word; 38],
 }
 
 impl Block<u32> {
-    /// What candidates with these upper 32 bits have in common.
+    /// The block of candidates with these upper 32 bits.
     pub(crate) fn new(upper: u32) -> Self {
         let mut message = [0; 16];
         [message[1], message[2], message[15]] = [upper.swap_bytes(), END_BIT, LENGTH];
         Self::of(&message)
     }
 
-    /// What candidates have in common whose messages differ in the first word only, by what is added to it.
+    /// The block of messages that only differ in what is added to the first word.
     pub(crate) fn of(message: &[u32; 16]) -> Self {
         let [a, b, c, d, e, f, g, h] = INITIAL;
         let t1 = h.plus(big1(e)).plus(e.choose(f, g)).plus(K[0]).plus(message[0]);
@@ -71,7 +71,7 @@ impl Block<u32> {
         // `h` of round 4 is `e` after the first round.
         k[4] = k[4].plus(first[1]);
 
-        // The three words of the schedule in which the first message word has no part.
+        // The three words of the schedule that do not depend on the first message word.
         let sum = |t: usize| message[t].plus(small0(message[t + 1]));
         let w17 = small1(message[15]).plus(message[10]).plus(sum(1));
         let w19 = small1(w17).plus(message[12]).plus(sum(3));
@@ -103,7 +103,7 @@ impl Block<u32> {
     }
 }
 
-/// The word by which a candidate is judged: `a` after 57 rounds, less the constant of the last of them.
+/// The word that is compared with the targets: `a` after 57 rounds, less the constant of the last of them.
 /// `first` is the first word of the message, the candidate's lower 32 bits in the order of the message's bytes.
 #[inline(always)]
 pub(crate) fn residue<L: Lane>(block: &Block<L::Word>, first: L) -> L {
@@ -123,7 +123,7 @@ pub(crate) fn residue_of<L: Lane, const WORDS: usize>(block: &Block<L::Word>, fi
             state
         }};
     }
-    // What other messages have no part in.
+    // The words to which other messages contribute nothing.
     macro_rules! with_rest {
         ($word:expr, $t:literal) => {
             if WORDS > 4 { $word.plus_word(w[$t]) } else { $word }
@@ -174,11 +174,11 @@ pub(crate) fn residue_of<L: Lane, const WORDS: usize>(block: &Block<L::Word>, fi
         54 w54 = w52 w47 w39 w38, 55 w55 = w53 w48 w40 w39,
     );
     let w56 = small1(w54).plus(w49).plus(small0(w41)).plus(w40);
-    // Of the last round only `a` is needed, and its constant is in the target.
+    // The last round only needs `a`, and its constant is in the target.
     state.round(state.h.plus(w56)).a
 }
 
-/// Rounds 0 to 15, whose message words are constant but for the first.
+/// Rounds 0 to 15, whose message words are constant except the first.
 #[inline(always)]
 fn first_rounds<L: Lane>(block: &Block<L::Word>, first: L) -> State<L> {
     let Block { initial, first: [make_a, make_e], early, k, .. } = block;
@@ -187,7 +187,7 @@ fn first_rounds<L: Lane>(block: &Block<L::Word>, first: L) -> State<L> {
     let a1 = first.plus_word(*make_a);
     let e1 = first.plus_word(*make_e);
 
-    // No closure, which would be compiled apart, for no vectors.
+    // Not a closure: it would be compiled separately, without vectors.
     macro_rules! early_round {
         ($t:literal, $a:expr, $b:expr, $c:expr, $e:expr, $f:expr, $g:expr) => {{
             let sum = big1($e).plus($e.choose($f, $g));
@@ -200,7 +200,7 @@ fn first_rounds<L: Lane>(block: &Block<L::Word>, first: L) -> State<L> {
     let (a4, e4) = early_round!(3, a3, a2, a1, e3, e2, e1);
 
     let state = State { a: a4, b: a3, c: a2, d: a1, e: e4, f: e3, g: e2, h: first };
-    // Written out: the compiler may leave a loop a loop, and then moves all variables in each turn.
+    // Written out: the compiler may keep a loop, and then moves all variables in each turn.
     macro_rules! rounds {
         ($($t:literal)*) => {{
             $(let state = state.round(state.h.plus_word(k[$t]));)*
@@ -234,12 +234,12 @@ impl<L: Lane> State<L> {
     }
 }
 
-/// The word that [`residue`] is for every candidate with this digest: the rounds are run backwards, which needs
-/// the message only for the words that are not wanted.
+/// The value of [`residue`] for every candidate with this digest: the rounds are run backwards, which only needs
+/// the message for the words that are not used here.
 pub(crate) fn wanted(digest: &[u8; 32]) -> u32 {
     let (words, _) = digest.as_chunks();
     let state: [u32; 8] = std::array::from_fn(|i| u32::from_be_bytes(words[i]).wrapping_sub(INITIAL[i]));
-    // After round 64; going back one round, `a` is lost at the front and one from before appears at the end.
+    // After round 64; one round back, `a` is dropped at the front and an older one appears at the end.
     let [mut a, mut e] = [[state[0], state[1], state[2], state[3]], [state[4], state[5], state[6], state[7]]];
     for _ in 0..4 {
         let t1 = a[0].wrapping_sub(big0(a[1])).wrapping_sub(u32::majority(a[1], a[2], a[3]));

@@ -1,4 +1,4 @@
-//! The kernel that runs everywhere, one candidate at a time, and the truth that the others are held against.
+//! The kernel that runs everywhere, one candidate at a time: the reference for the tests of the others.
 
 use super::formula::residue;
 use super::sweep::{GROUP, Sweep};

@@ -59,7 +59,7 @@ fn message(second: u32) -> [u32; 16] {
     message
 }
 
-/// What is the same for all candidates of a block.
+/// The values that all candidates of a block share.
 pub(crate) struct Uniform {
     /// `c`, `d`, `g` and `h` after the first round.
     cdgh: __m128i,
@@ -78,7 +78,7 @@ pub(crate) struct Uniform {
 }
 
 impl Uniform {
-    /// For messages that differ in the first word only, by what is added to it.
+    /// The values for messages that only differ in what is added to the first word.
     #[target_feature(enable = "sha,sse4.1,ssse3")]
     pub(crate) fn new(message: &[u32; 16]) -> Self {
         let words = |words: [u32; 4]| {
@@ -121,7 +121,7 @@ pub(crate) fn run(uniform: &Uniform, first: [u32; STREAMS]) -> Streams {
         abef = each(|i| _mm_sha256rnds2_epu32(abef[i], cdgh[i], _mm_shuffle_epi32::<0b1110>(words[i])));
     };
     let with_constants = |words: &Streams, round| each(|i| _mm_add_epi32(words[i], constants(round)));
-    // Words 7 places back.
+    // The words 7 positions back.
     let back7 = |before: &Streams, last: &Streams, i: usize| _mm_alignr_epi8::<4>(last[i], before[i]);
 
     for words in constant {

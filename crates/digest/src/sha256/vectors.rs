@@ -29,7 +29,7 @@ impl<V: Vector> Task for Groups<'_, V> {
     #[inline(always)]
     fn run(self) -> u32 {
         let &Sweep { block, from, groups, wanted, interrupt } = self.sweep;
-        // The place of a candidate in its vector is the top byte of its first word.
+        // The index of a candidate in its vector is the top byte of its first word.
         let mut places = [0; MOST_LANES];
         for (place, word) in places.iter_mut().enumerate() {
             *word = (place as u32) << 24;

@@ -116,7 +116,7 @@ fn run<T: Task>(task: T) -> T::Output {
     task.run()
 }
 
-/// An empty piece of assembly that claims to change the vector; the compiler keeps such in their order.
+/// An empty piece of assembly that claims to change the vector; the compiler keeps these in order.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_order(mut vector: Avx2) -> Avx2 {

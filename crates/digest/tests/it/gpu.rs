@@ -1,15 +1,15 @@
-//! The card of this machine against the portable engine, where there is a card.
+//! The card of this machine compared with the portable engine, where there is a card.
 
 use kendall_digest::gpu::{Gpu, GpuAbsent, Sums};
 use kendall_digest::sha256::{Outcome, Targets, digest, scan};
 use kendall_digest::{Engine, Interrupt};
 
 #[test]
-fn a_card_finds_what_there_is_and_its_absence_is_an_answer() {
+fn a_card_finds_all_answers_and_its_absence_is_reported() {
     for sums in [Sums::Multiplier, Sums::Adder] {
         match Gpu::find(sums) {
             Ok(gpu) => search_on(gpu),
-            Err(GpuAbsent::Refused(why)) => panic!("the driver refuses the kernel: {why}"),
+            Err(GpuAbsent::Refused(why)) => panic!("the driver rejects the kernel: {why}"),
             Err(GpuAbsent::Wrong { name }) => panic!("{name} misses answers"),
             Err(GpuAbsent::Failed(why)) => panic!("{why}"),
             Err(absent) => eprintln!("not tried on a card: {absent}"),
@@ -25,7 +25,7 @@ fn search_on(mut gpu: Gpu) {
         let expected = scan(Engine::Portable, &targets, start..start + 200_000, &interrupt);
         assert_eq!(gpu.scan(&targets, start..start + 200_000, &interrupt), Ok(expected));
     }
-    // Enough candidates that some look like the answer.
+    // Enough candidates for some false matches.
     let value = 3 << 34;
     let found = gpu.scan(&Targets::one(digest(value)), value - (1 << 34)..value + 1, &interrupt);
     assert_eq!(found, Ok(Outcome::Found { value, target: 0 }));

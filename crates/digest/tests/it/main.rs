@@ -1,4 +1,5 @@
-//! The engines from outside: each against whole hash functions, audited implementations and the portable engine.
+//! The engines through the public interface: compared with whole hash functions, audited implementations and the
+//! portable engine.
 
 mod gpu;
 mod password;

@@ -1,4 +1,4 @@
-//! Every engine of this machine against the whole hash functions, for passwords.
+//! Every engine of this machine compared with the whole hash functions, for passwords.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 
-/// The digests of these candidates, which need not be of the mask.
+/// The digests of these candidates, which may lie outside the mask.
 fn targets(algorithm: Algorithm, passwords: &[Vec<u8>]) -> Targets {
     let targets = match algorithm {
         Algorithm::Sha1 => Targets::sha1(passwords.iter().map(|word| sha1(word)).collect::<Vec<_>>()),
@@ -123,7 +123,7 @@ fn both_ends_of_the_largest_mask_are_searched() {
 #[test]
 fn of_several_answers_the_first_is_found() {
     let mask = Mask::uniform(LETTERS, 5).unwrap();
-    // In rows that are tested together, a later one's answer is in an earlier vector.
+    // In rows that are tested together, the answer of a later row is in an earlier vector.
     let [early, late] = [600, 676 + 3];
     check(&mask, &[late, early, late], 0..10_000);
     check(&mask, &[late, early], early + 1..10_000);
@@ -171,7 +171,7 @@ fn a_scan_stopped_from_another_thread_says_how_far_it_came() {
 }
 
 #[test]
-fn words_of_a_list_are_told_from_others() {
+fn the_position_of_a_word_in_the_targets_is_found() {
     for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Md5] {
         let targets = targets(algorithm, &[b"f**k".to_vec(), b"&amp;".to_vec(), vec![b'x'; 200]]);
         assert_eq!(targets.algorithm(), algorithm);

@@ -1,4 +1,4 @@
-//! Every engine of this machine against an audited implementation of PBKDF2.
+//! Every engine of this machine compared with an audited implementation of PBKDF2.
 
 use kendall_digest::{Engine, pbkdf2};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn audited(password: &[u8], salt: &[u8], rounds: u32) -> pbkdf2::Block {
     ::pbkdf2::pbkdf2_hmac_array::<Sha1, 20>(password, salt, rounds)
 }
 
-/// Passwords shorter than a block of the digest, as long, and longer.
+/// Passwords that are shorter than a block of the digest, as long, and longer.
 fn password() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => prop::collection::vec(any::<u8>(), 0..=64),

@@ -1,4 +1,4 @@
-//! Every engine of this machine against the portable one, and that one against the whole hash function.
+//! Every engine of this machine compared with the portable one, and that one with the whole hash function.
 
 use std::thread;
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn a_running_scan_is_stopped_from_another_thread_and_goes_on_after_it() {
                 thread::sleep(Duration::from_millis(5));
                 interrupt.raise();
             });
-            // Too many candidates to come to an end without the interrupt.
+            // Too many candidates to finish without the interrupt.
             scan(engine, &Targets::one([0; 32]), start..u64::MAX, &interrupt)
         });
         let Outcome::Stopped { at } = outcome else { panic!("{engine}: {outcome:?}") };
@@ -98,7 +98,7 @@ fn any_number_of_targets_is_looked_for_at_once() {
     for count in 1..=Targets::MOST as u64 {
         let digests: Vec<_> = (0..count).map(|i| digest(10_000 + i)).collect();
         for (target, value) in [(0, 10_000), (count - 1, 10_000 + count - 1)] {
-            // Only this one of the targets lies in the range.
+            // Only this target lies in the range.
             let mut digests = digests.clone();
             digests.iter_mut().enumerate().filter(|(i, _)| *i as u64 != target).for_each(|(_, d)| d[0] ^= 1);
             let targets = Targets::new(digests).unwrap();

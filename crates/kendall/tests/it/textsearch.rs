@@ -102,7 +102,7 @@ fn a_file_is_made_and_asked_from_the_terminal() {
         assert_eq!(sentences, wanted.replace("1@@@", "").replace("3@@@", ""));
     }
     for (arguments, words) in [
-        (["made.txt", ";(a"], "refused at character"),
+        (["made.txt", ";(a"], "rejected at character"),
         (["made.txt", "a"], "no `;`"),
         (["nowhere.txt", ";a"], "cannot read nowhere.txt"),
     ] {
@@ -137,7 +137,7 @@ fn an_index_is_made_checked_and_used_and_the_plan_is_told() {
     fs::write(folder.join("made.txt"), rows.replace("the", "tho")).unwrap();
     assert!(!index(&["--check"]).status.success(), "it is of other rows");
     fs::write(folder.join("made.txt.index"), "something else").unwrap();
-    assert!(String::from_utf8_lossy(&index(&[]).stderr).contains("is no index and was left as it is"));
+    assert!(String::from_utf8_lossy(&index(&[]).stderr).contains("is not an index and was left unchanged"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_server_answers_is_loaded_and_stops_when_told_to() {
         assert!(server.child.wait().unwrap().success());
     }
     let error = output(folder, &["serve", "textsearch", "--listen", "127.0.0.1:0"]).stderr;
-    assert!(String::from_utf8_lossy(&error).contains("say what to search"));
+    assert!(String::from_utf8_lossy(&error).contains("no data to search"));
     let priority = ["serve", "textsearch", "--data", "data.txt", "--discipline", "priority"];
     assert!(String::from_utf8_lossy(&output(folder, &priority).stderr).contains("requests have no priority"));
     let both = ["serve", "textsearch", "--data", "data.txt", "--data-rows", "5", "--listen", "127.0.0.1:0"];

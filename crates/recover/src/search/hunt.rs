@@ -1,4 +1,4 @@
-//! One search, done in pieces.
+//! One search, executed in pieces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use kendall_digest::password::{Mask, Outcome, Search};
 
 use super::learned::Kind;
 use super::piece::{Candidates, Piece};
+use super::query::{FoundPassword, PasswordQuery, PasswordSource};
 use super::shared::Shared;
-use super::wanted::{Found, Wanted, Way};
 use crate::words::rules::Rule;
 
-/// How far a search has come. `tried` counts from its beginning.
+/// The progress of a search. `tried` counts from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// There are candidates left.
     More {
-        /// How many were tried.
+        /// The number of candidates tried.
         tried: u64,
     },
     /// The password is found.
-    Found(Found),
+    Found(FoundPassword),
     /// No candidate has the digest.
     Nowhere {
-        /// How many were tried.
+        /// The number of candidates tried.
         tried: u64,
-        /// How many there would have been beyond the bound, which were not tried; `u64::MAX` if there are more.
+        /// The number of candidates beyond the limit, which were not tried; `u64::MAX` if there are more.
         left_out: u64,
     },
 }
 
-/// One search, which can be interrupted and gone on with. No candidate is tried twice for it, but for at most some
-/// thousand that were under way when it was interrupted.
+/// One search, which can be interrupted and resumed. It tries no candidate twice, except at most some thousand that
+/// were in progress at an interrupt.
 pub struct Hunt {
     finder: Arc<Shared>,
-    wanted: Wanted,
+    query: PasswordQuery,
     left_out: u64,
     rest: IntoIter<Piece>,
     now: Option<Now>,
@@ -50,7 +50,7 @@ enum Now {
     Mask(InMask),
 }
 
-/// What a rule makes of words: these, from the one at `next` on.
+/// The candidates that a rule makes of words: these, from the one at `next` on.
 struct InWords {
     rule: Rule,
     shortest: usize,
@@ -65,44 +65,42 @@ struct InMask {
     next: u64,
 }
 
-/// What came of trying candidates.
-struct Tried {
+/// The outcome of trying candidates.
+struct TrialOutcome {
     count: u64,
-    end: End,
+    end: TrialEnd,
 }
 
-/// Why no more were tried.
-enum End {
+/// The reason why no more were tried.
+enum TrialEnd {
     Found(Vec<u8>),
     /// The part has no more.
     Done,
-    /// This many were asked for, or an interrupt was seen.
+    /// This many were requested, or an interrupt was raised.
     Enough,
 }
 
 impl Hunt {
-    pub(super) fn new(finder: Arc<Shared>, wanted: Wanted, pieces: Vec<Piece>, left_out: u64) -> Self {
-        Self { finder, wanted, left_out, rest: pieces.into_iter(), now: None, tried: 0 }
+    pub(super) fn new(finder: Arc<Shared>, query: PasswordQuery, pieces: Vec<Piece>, left_out: u64) -> Self {
+        Self { finder, query, left_out, rest: pieces.into_iter(), now: None, tried: 0 }
     }
 
-    /// Tries some `units` of candidates more, up to some thousand beyond that, or fewer if it is interrupted, which is
-    /// seen within some 10 µs.
+    /// Tries about `units` more candidates, up to some thousand beyond that, or fewer if it is interrupted, which
+    /// takes effect within some 10 µs.
     pub fn advance(&mut self, interrupt: &Interrupt, units: u64) -> Progress {
         let until = self.tried.saturating_add(units.max(1));
         while self.tried < until && !interrupt.is_raised() {
             let now = match &mut self.now {
                 Some(now) => now,
                 None => match self.rest.next() {
-                    Some((.., candidates)) => self.now.insert(begin(&self.finder, &self.wanted, candidates)),
+                    Some((.., candidates)) => self.now.insert(begin(&self.finder, &self.query, candidates)),
                     None => return self.nowhere(),
                 },
             };
             let start = Instant::now();
             let most = until - self.tried;
-            let (kind, Tried { count, end }) = match now {
-                Now::Words(words) => {
-                    (Kind::Rules, words.advance(&self.finder, &self.wanted, interrupt, most))
-                }
+            let (kind, TrialOutcome { count, end }) = match now {
+                Now::Words(words) => (Kind::Rules, words.advance(&self.finder, &self.query, interrupt, most)),
                 Now::Mask(mask) => (Kind::Masks, mask.advance(interrupt, most)),
             };
             if count > 0 {
@@ -110,9 +108,9 @@ impl Hunt {
             }
             self.tried += count;
             match end {
-                End::Found(password) => return self.found(password),
-                End::Done => self.now = None,
-                End::Enough => {}
+                TrialEnd::Found(password) => return self.found(password),
+                TrialEnd::Done => self.now = None,
+                TrialEnd::Enough => {}
             }
         }
         Progress::More { tried: self.tried }
@@ -120,75 +118,81 @@ impl Hunt {
 
     fn found(&mut self, password: Vec<u8>) -> Progress {
         let (by, rule) = match &self.now {
-            Some(Now::Words(words)) => (Way::Rules, Some(words.rule)),
-            _ => (Way::BruteForce, None),
+            Some(Now::Words(words)) => (PasswordSource::Rules, Some(words.rule)),
+            _ => (PasswordSource::BruteForce, None),
         };
-        let found = Found { password, by, tried: self.tried };
-        self.finder.note_found(&self.wanted, &found, rule);
+        let found = FoundPassword { password, by, tried: self.tried };
+        self.finder.note_found(&self.query, &found, rule);
         Progress::Found(found)
     }
 
     fn nowhere(&self) -> Progress {
-        self.finder.note_nowhere(&self.wanted, self.left_out);
+        self.finder.note_nowhere(&self.query, self.left_out);
         Progress::Nowhere { tried: self.tried, left_out: self.left_out }
     }
 }
 
-fn begin(finder: &Shared, wanted: &Wanted, candidates: Candidates) -> Now {
+fn begin(finder: &Shared, query: &PasswordQuery, candidates: Candidates) -> Now {
     match candidates {
         Candidates::Words { rule, shortest, longest } => {
             Now::Words(InWords { rule, shortest, longest, next: 0 })
         }
         Candidates::Mask(mask) => {
-            let search = Search::new(finder.engine, &wanted.hash.target(), &mask);
+            let search = Search::new(finder.engine, &query.hash.target(), &mask);
             Now::Mask(InMask { mask, search, next: 0 })
         }
     }
 }
 
 impl InWords {
-    fn advance(&mut self, finder: &Shared, wanted: &Wanted, interrupt: &Interrupt, most: u64) -> Tried {
+    fn advance(
+        &mut self,
+        finder: &Shared,
+        query: &PasswordQuery,
+        interrupt: &Interrupt,
+        most: u64,
+    ) -> TrialOutcome {
         let words = finder.words.of_length(self.shortest, self.longest);
         let mut count = 0;
         let mut password = Vec::new();
         while self.next < words.len() {
             if count >= most || interrupt.is_raised() {
-                return Tried { count, end: End::Enough };
+                return TrialOutcome { count, end: TrialEnd::Enough };
             }
             let word = finder.words.get(words[self.next] as usize);
             let found = self.rule.apply(word, &mut password, |candidate| {
                 count += 1;
-                wanted.hash.is_of(candidate)
+                query.hash.is_of(candidate)
             });
             if found {
-                return Tried { count, end: End::Found(password) };
+                return TrialOutcome { count, end: TrialEnd::Found(password) };
             }
             self.next += 1;
         }
-        Tried { count, end: End::Done }
+        TrialOutcome { count, end: TrialEnd::Done }
     }
 }
 
 impl InMask {
-    fn advance(&mut self, interrupt: &Interrupt, most: u64) -> Tried {
-        // Rows that were begun are finished, for that takes no longer.
+    fn advance(&mut self, interrupt: &Interrupt, most: u64) -> TrialOutcome {
+        // Rows that were begun are finished, because that takes no longer.
         let end = self.next.saturating_add(most).checked_next_multiple_of(self.search.grain());
         let end = end.unwrap_or(u64::MAX).min(self.mask.size());
         let (next, end) = match self.search.scan(self.next..end, interrupt) {
-            Outcome::Found { value, .. } => (value + 1, End::Found(self.mask.password(value))),
-            Outcome::Stopped { at } => (at, End::Enough),
-            Outcome::Absent if end == self.mask.size() => (end, End::Done),
-            Outcome::Absent => (end, End::Enough),
+            Outcome::Found { value, .. } => (value + 1, TrialEnd::Found(self.mask.password(value))),
+            Outcome::Stopped { at } => (at, TrialEnd::Enough),
+            Outcome::Absent if end == self.mask.size() => (end, TrialEnd::Done),
+            Outcome::Absent => (end, TrialEnd::Enough),
         };
-        Tried { count: next - std::mem::replace(&mut self.next, next), end }
+        TrialOutcome { count: next - std::mem::replace(&mut self.next, next), end }
     }
 }
 
 impl fmt::Debug for Hunt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wanted, tried, left_out, .. } = self;
+        let Self { query, tried, left_out, .. } = self;
         f.debug_struct("Hunt")
-            .field("wanted", wanted)
+            .field("query", query)
             .field("tried", tried)
             .field("left_out", left_out)
             .finish_non_exhaustive()

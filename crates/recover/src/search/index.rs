@@ -1,15 +1,15 @@
-//! Many candidates by their digests, in 5 bytes each: nothing is kept of a digest but the order.
+//! An index of many candidates by their digests, in 5 bytes each: it only keeps the order of the digests.
 //!
-//! Candidates have numbers. The numbers lie in buckets by the first bits of a word of their digests, some four in
-//! each, and whoever looks one up computes the digests of those in its bucket.
+//! Candidates have numbers. The numbers are in buckets by the first bits of a word of their digests, some four in
+//! each; a lookup computes the digests of those in its bucket.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// See the module. Filled by any number of threads: each number is counted, then each placed.
+/// A builder of the index. Any number of threads fill it: they first count each number, then place each.
 #[derive(Debug)]
 pub(super) struct Filling {
     shift: u32,
-    /// For each bucket how many numbers it has; later, where its next is put.
+    /// The number of entries of each bucket; later, the position of its next entry.
     buckets: Vec<AtomicU32>,
     numbers: Vec<AtomicU32>,
 }
@@ -18,17 +18,17 @@ pub(super) struct Filling {
 #[derive(Debug)]
 pub(super) struct Index {
     shift: u32,
-    /// Where each bucket ends.
+    /// The end of each bucket.
     ends: Vec<u32>,
     numbers: Vec<u32>,
 }
 
-/// How many bits tell the buckets of this many candidates apart.
+/// The number of bits that distinguish the buckets of this many candidates.
 fn bucket_bits(candidates: u64) -> u32 {
     (candidates / 4).max(2).ilog2()
 }
 
-/// How many bytes an index of this many candidates takes.
+/// The size in bytes of an index of this many candidates.
 pub(super) fn bytes(candidates: u64) -> u64 {
     size_of::<u32>() as u64 * (candidates + (1 << bucket_bits(candidates)))
 }
@@ -46,7 +46,7 @@ impl Filling {
         self.buckets[(word >> self.shift) as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// When all are counted, finds where each bucket begins.
+    /// After all were counted, computes where each bucket begins.
     pub(super) fn lay_out(&mut self) {
         let mut begin = 0;
         for bucket in &mut self.buckets {
@@ -60,7 +60,7 @@ impl Filling {
         self.numbers[place as usize].store(number, Ordering::Relaxed);
     }
 
-    /// When all are placed.
+    /// Completes the index after all were placed.
     pub(super) fn finish(self) -> Index {
         let plain = |words: Vec<AtomicU32>| words.into_iter().map(AtomicU32::into_inner).collect();
         Index { shift: self.shift, ends: plain(self.buckets), numbers: plain(self.numbers) }
@@ -68,7 +68,7 @@ impl Filling {
 }
 
 impl Index {
-    /// Of the candidates whose digests have these words, numbered in this order.
+    /// The index of candidates whose digests have these words, numbered in this order.
     pub(super) fn of(words: &[u32]) -> Self {
         let mut filling = Filling::new(words.len() as u64);
         words.iter().for_each(|word| filling.count(*word));

@@ -1,29 +1,28 @@
-//! What was learned from passwords that were found: which parts of the candidates they are in, and what a candidate
-//! costs. From it follows the order of parts that takes the shortest time on average.
+//! Statistics of the passwords that were found: the parts of the candidates that contained them, and the time per
+//! candidate. They determine the order of parts that takes the shortest time on average.
 //!
-//! Parts that have nothing in common, of which one holds the password with a probability p and takes a time c to try,
-//! are best tried in falling order of p/c: exchanging two neighbours that are not in this order shortens the
-//! expected time. That is Smith's rule (W. E. Smith, "Various optimizers for single-stage production", Naval Research
-//! Logistics Quarterly 3, 1956), with probabilities for weights. Some passwords are in more than one part; that is
-//! neglected.
+//! Disjoint parts, of which one holds the password with a probability p and takes a time c to try, are best tried in
+//! descending order of p/c: exchanging two neighbours that are not in this order shortens the expected time. That is
+//! Smith's rule (W. E. Smith, "Various optimizers for single-stage production", Naval Research Logistics Quarterly 3,
+//! 1956), with probabilities for weights. Some passwords are in more than one part; the model neglects that.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 
-use super::wanted::Way;
+use super::query::PasswordSource;
 use crate::words::rules::Rule;
 
-/// A part of the candidates for some lengths, by what is learned of it.
+/// A part of the candidates for some lengths, the unit of the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Part {
-    /// What a rule makes of the list of words.
+    /// The candidates that a rule makes of the list of words.
     Rule(Rule),
     /// The passwords of a mask, all or those that begin with one byte.
     Mask {
-        /// How many characters they have.
+        /// Their number of characters.
         length: usize,
-        /// Which one of the masks of that length.
+        /// The index among the masks of that length.
         place: usize,
         /// The byte, if it is one.
         first: Option<u8>,
@@ -39,32 +38,32 @@ impl Part {
     }
 }
 
-/// What takes the same time for each candidate.
+/// A class of candidates that each take the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Rules,
     Masks,
 }
 
-/// With how much of a weight, in passwords found, what is thought beforehand goes into what is thought later.
+/// The weight of the prior, in passwords found.
 const PRIOR_WEIGHT: f64 = 10.0;
-/// What is thought beforehand: that of the passwords which are no words of the list, rules make this many of those.
+/// The prior for rules: of the passwords that are not words of the list, rules make this share from such words.
 const PRIOR_RULES: f64 = 0.3;
-/// What a candidate takes before it was measured, in ns.
+/// The assumed time of a candidate before it was measured, in ns.
 const PRIOR_NS: [f64; 2] = [60.0, 6.0];
-/// The share of a new measurement in what a candidate is thought to take.
+/// The weight of a new measurement in the estimated time of a candidate.
 const NEW: f64 = 0.1;
-/// The most ranges of lengths for which is learned.
+/// The most ranges of lengths with statistics.
 const MOST_LENGTHS: usize = 256;
 
-/// See the module.
+/// The statistics of a finder.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     tallies: Mutex<HashMap<RangeInclusive<usize>, Tally>>,
     ns: Mutex<Option<[f64; 2]>>,
 }
 
-/// Which parts passwords were in.
+/// The parts that contained passwords.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     found: f64,
@@ -72,7 +71,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// The probability that the password is in a part, which is this share of the candidates of its kind.
+    /// The probability that the password is in a part that has this share of the candidates of its kind.
     fn probability(&self, part: Part, share: f64) -> f64 {
         let prior = match part.kind() {
             Kind::Rules => PRIOR_RULES / Rule::all().count() as f64,
@@ -82,13 +81,13 @@ impl Tally {
         self.posterior(hits, prior)
     }
 
-    /// The probability that rules make the password of a word.
+    /// The probability that rules make the password from a word.
     fn by_rules(&self) -> f64 {
         self.posterior(self.hits(|part| matches!(part, Part::Rule(_))), PRIOR_RULES)
     }
 
-    /// The probability that it is in a mask. What was found in one stands there once as a part of the whole mask; what was
-    /// found in several counts once in each.
+    /// The probability that it is in a mask. A password found in one part counts once for the whole mask; one that was in
+    /// several parts counts once in each.
     fn by_masks(&self) -> f64 {
         let hits = self.hits(|part| matches!(part, Part::Mask { first: None, .. }));
         self.posterior(hits, 1.0 - PRIOR_RULES).min(1.0)
@@ -103,33 +102,33 @@ impl Tally {
     }
 }
 
-/// Where passwords of some lengths are thought to be.
+/// The estimated share of passwords of some lengths that one source holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct SourceEstimate {
     /// The lengths: 4, or 1-5.
     pub(super) length: String,
-    /// By which way they are found there.
-    pub(super) way: Way,
-    /// With which probability, of those that are not known at once. Those that are in both places count in both.
+    /// The source that finds them.
+    pub(super) way: PasswordSource,
+    /// Its probability, among passwords that are not known at once. A password in two sources counts in both.
     pub(super) probability: f64,
 }
 
 impl Learned {
-    /// Where passwords are thought to be, by lengths of which something was found.
-    pub(super) fn places(&self) -> Vec<Place> {
+    /// The estimated shares, by lengths for which a password was found.
+    pub(super) fn estimates(&self) -> Vec<SourceEstimate> {
         let tallies = lock(&self.tallies);
         let mut tallies: Vec<_> = tallies.iter().collect();
         tallies.sort_by_key(|(lengths, _)| (*lengths.start(), *lengths.end()));
-        let places = |(lengths, tally): (&RangeInclusive<usize>, &Tally)| {
+        let estimates = |(lengths, tally): (&RangeInclusive<usize>, &Tally)| {
             let (start, end) = (lengths.start(), lengths.end());
             let length = if start == end { end.to_string() } else { format!("{start}-{end}") };
-            [(Way::Rules, tally.by_rules()), (Way::BruteForce, tally.by_masks())]
-                .map(|(way, probability)| Place { length: length.clone(), way, probability })
+            [(PasswordSource::Rules, tally.by_rules()), (PasswordSource::BruteForce, tally.by_masks())]
+                .map(|(way, probability)| SourceEstimate { length: length.clone(), way, probability })
         };
-        tallies.into_iter().flat_map(places).collect()
+        tallies.into_iter().flat_map(estimates).collect()
     }
 
-    /// Puts parts, each with how many candidates it has, into the order that takes the shortest time on average.
+    /// Sorts parts, each with its number of candidates, into the order that takes the shortest time on average.
     pub(super) fn sort<T>(&self, lengths: &RangeInclusive<usize>, parts: &mut [(Part, u64, T)]) {
         let tally = lock(&self.tallies).get(lengths).cloned().unwrap_or_default();
         let masks = parts.iter().filter(|(part, ..)| part.kind() == Kind::Masks);
@@ -141,7 +140,7 @@ impl Learned {
         parts.sort_by(|a, b| index(b).total_cmp(&index(a)));
     }
 
-    /// Takes note of a password that was found in these parts.
+    /// Records a password that was found in these parts.
     pub(super) fn note(&self, lengths: &RangeInclusive<usize>, parts: impl Iterator<Item = Part>) {
         let mut tallies = lock(&self.tallies);
         if tallies.len() == MOST_LENGTHS && !tallies.contains_key(lengths) {
@@ -154,21 +153,21 @@ impl Learned {
         }
     }
 
-    /// Takes note of the time that candidates took.
+    /// Records the time that candidates took.
     pub(super) fn note_time(&self, kind: Kind, candidates: u64, ns: f64) {
         let mut all = lock(&self.ns);
         let all = all.get_or_insert(PRIOR_NS);
         all[kind as usize] += NEW * (ns / candidates as f64 - all[kind as usize]);
     }
 
-    /// How long a candidate takes.
+    /// The time per candidate.
     pub(super) fn ns_of(&self, kind: Kind) -> f64 {
         lock(&self.ns).unwrap_or(PRIOR_NS)[kind as usize]
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody panics while holding it")
+    mutex.lock().expect("no thread panics while it holds the lock")
 }
 
 #[cfg(test)]
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn beforehand_short_rules_come_first_and_equal_parts_in_their_order() {
+    fn before_learning_short_rules_come_first_and_equal_parts_keep_their_order() {
         let rule = Rule::all().next().unwrap();
         let mut parts: Vec<_> = (b'a'..=b'z').map(|first| (mask(first), 17_576, ())).collect();
         parts.push((Part::Rule(rule), 100, ()));

@@ -8,11 +8,11 @@ use crate::words::rules::Rule;
 /// The candidates of a part.
 #[derive(Clone, Debug)]
 pub(super) enum Candidates {
-    /// What a rule makes of the words of these lengths.
+    /// The candidates that a rule makes of the words of these lengths.
     Words { rule: Rule, shortest: usize, longest: usize },
     /// All passwords of a mask.
     Mask(Mask),
 }
 
-/// A part of a search: its name, how many candidates it has, and these.
+/// A part of a search: its name, its number of candidates, and these.
 pub(super) type Piece = (Part, u64, Candidates);

@@ -1,4 +1,4 @@
-//! What all searches of a [`Finder`](super::Finder) have in common: words, tables, what was seen and learned, counts.
+//! The shared state of all searches of a [`Finder`](super::Finder): words, tables, cache, statistics, counters.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use kendall_digest::password::Mask;
 use kendall_service::{Counter, Registry};
 use prometheus_client::metrics::family::Family;
 
+use super::cache::SearchCache;
 use super::index::Index;
 use super::learned::{Kind, Learned, Part};
 use super::piece::{Candidates, Piece};
-use super::seen::Seen;
+use super::query::{FoundPassword, Hash, PasswordQuery, PasswordSource, Strategy};
 use super::space::Space;
 use super::table::{Table, TableReport};
-use super::wanted::{Found, Hash, Strategy, Wanted, Way};
 use crate::words::Words;
 use crate::words::rules::Rule;
 
-/// See the module.
+/// The shared state of all searches.
 pub(super) struct Shared {
     pub(super) engine: Engine,
     pub(super) strategy: Strategy,
@@ -27,7 +27,7 @@ pub(super) struct Shared {
     pub(super) words: Arc<Words>,
     pub(super) dictionary: Option<Dictionary>,
     pub(super) table: Option<Arc<Table>>,
-    pub(super) seen: Seen,
+    pub(super) cache: SearchCache,
     pub(super) learned: Learned,
     pub(super) counts: Counts,
 }
@@ -40,7 +40,7 @@ pub(super) struct Dictionary {
     md5: Index,
 }
 
-/// Counts by length, and by way or rule.
+/// Counters by length, and by source or rule.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) asked: Family<[(&'static str, String); 1], Counter>,
@@ -49,7 +49,7 @@ pub(super) struct Counts {
     pub(super) by_rule: Family<[(&'static str, String); 1], Counter>,
 }
 
-/// How lengths are shown in metrics: as one of few labels.
+/// The label of a range of lengths in metrics: one of a few.
 fn label(lengths: &RangeInclusive<usize>) -> String {
     let (start, end) = (lengths.start(), lengths.end());
     if start == end && *end <= Mask::LONGEST { end.to_string() } else { "several".into() }
@@ -81,42 +81,42 @@ impl Dictionary {
 }
 
 impl Shared {
-    /// What is known without a search.
-    pub(super) fn at_once(&self, wanted: &Wanted) -> Option<Found> {
-        self.counts.asked.get_or_create(&[("length", label(&wanted.lengths))]).inc();
-        let found = |password: &[u8], by| Found { password: password.to_vec(), by, tried: 0 };
+    /// The password, if it is known without a search.
+    pub(super) fn at_once(&self, query: &PasswordQuery) -> Option<FoundPassword> {
+        self.counts.asked.get_or_create(&[("length", label(&query.lengths))]).inc();
+        let found = |password: &[u8], by| FoundPassword { password: password.to_vec(), by, tried: 0 };
         let in_dictionary = || {
             let dictionary = self.dictionary.as_ref()?;
-            dictionary.look_up(&self.words, &wanted.hash).map(|word| found(word, Way::Dictionary))
+            dictionary.look_up(&self.words, &query.hash).map(|word| found(word, PasswordSource::Dictionary))
         };
         let in_table = || {
             let table = self.table.as_ref()?;
-            let password = table.look_up(wanted)?;
-            table.note_hit(self.brute_force_ns(wanted));
-            Some(found(&password, Way::Table))
+            let password = table.look_up(query)?;
+            table.note_hit(self.brute_force_ns(query));
+            Some(found(&password, PasswordSource::Table))
         };
-        let found = self.seen.recall(wanted).or_else(in_dictionary).or_else(in_table)?;
-        self.count_found(wanted, &found);
+        let found = self.cache.recall(query).or_else(in_dictionary).or_else(in_table)?;
+        self.count_found(query, &found);
         Some(found)
     }
 
-    /// How long brute force takes on average for a password that is there.
-    fn brute_force_ns(&self, wanted: &Wanted) -> f64 {
-        self.space.size(&wanted.lengths) as f64 / 2.0 * self.learned.ns_of(Kind::Masks)
+    /// The average time of brute force for a password that exists.
+    fn brute_force_ns(&self, query: &PasswordQuery) -> f64 {
+        self.space.size(&query.lengths) as f64 / 2.0 * self.learned.ns_of(Kind::Masks)
     }
 
-    fn count_found(&self, wanted: &Wanted, found: &Found) {
-        let labels = [("way", found.by.name().to_string()), ("length", label(&wanted.lengths))];
+    fn count_found(&self, query: &PasswordQuery, found: &FoundPassword) {
+        let labels = [("way", found.by.name().to_string()), ("length", label(&query.lengths))];
         self.counts.found.get_or_create(&labels).inc();
     }
 
-    /// Takes note of a password that a search found.
-    pub(super) fn note_found(&self, wanted: &Wanted, found: &Found, rule: Option<Rule>) {
-        self.count_found(wanted, found);
+    /// Records a password that a search found.
+    pub(super) fn note_found(&self, query: &PasswordQuery, found: &FoundPassword, rule: Option<Rule>) {
+        self.count_found(query, found);
         if let Some(rule) = rule {
             self.counts.by_rule.get_or_create(&[("rule", rule.to_string())]).inc();
         }
-        self.seen.remember(wanted.hash, found);
+        self.cache.remember(query.hash, found);
         if self.strategy == Strategy::Adaptive {
             let length = found.password.len();
             let masks = self.space.of_length(length).into_iter().enumerate();
@@ -124,18 +124,18 @@ impl Shared {
             let of_mask =
                 |(place, _)| [None, Some(found.password[0])].map(|first| Part::Mask { length, place, first });
             self.learned
-                .note(&wanted.lengths, rule.map(Part::Rule).into_iter().chain(masks.flat_map(of_mask)));
+                .note(&query.lengths, rule.map(Part::Rule).into_iter().chain(masks.flat_map(of_mask)));
         }
     }
 
-    /// Takes note that a search ended without a password.
-    pub(super) fn note_nowhere(&self, wanted: &Wanted, left_out: u64) {
-        self.counts.nowhere.get_or_create(&[("length", label(&wanted.lengths))]).inc();
-        self.seen.remember_nowhere(wanted.clone(), left_out);
+    /// Records that a search ended without a password.
+    pub(super) fn note_nowhere(&self, query: &PasswordQuery, left_out: u64) {
+        self.counts.nowhere.get_or_create(&[("length", label(&query.lengths))]).inc();
+        self.cache.remember_nowhere(query.clone(), left_out);
     }
 
-    /// The parts of a search in the order in which they are tried, and how many candidates are left out because they
-    /// are beyond the bound.
+    /// The parts of a search in the order in which they are tried, and the number of candidates that are skipped
+    /// because they are beyond the limit.
     pub(super) fn pieces(&self, lengths: &RangeInclusive<usize>) -> (Vec<Piece>, u64) {
         let (mut total, mut left_out) = (0, 0);
         let mut fits = |candidates: u64| {
@@ -164,7 +164,7 @@ impl Shared {
         (pieces, left_out)
     }
 
-    /// What a rule makes of the words, if there are words of a length that it needs.
+    /// The candidates that a rule makes of the words, if there are words of a length that it needs.
     fn rule(&self, rule: Rule, lengths: &RangeInclusive<usize>) -> Option<Piece> {
         let (shortest, longest) = rule.words_for(*lengths.start(), *lengths.end())?;
         let words = self.words.of_length(shortest, longest).len() as u64;
@@ -172,9 +172,9 @@ impl Shared {
         (words > 0).then(|| (Part::Rule(rule), words * u64::from(rule.forms()), candidates))
     }
 
-    /// A mask as the parts of which is learned: by the first byte, where each of these is worth its own search.
+    /// A mask as the parts of the statistics: by the first byte, if each of these is worth a separate search.
     fn split(&self, length: usize, place: usize, mask: Mask) -> Vec<Piece> {
-        /// This many candidates take long enough for the making of a search not to count.
+        /// With this many candidates, the time to set up a search is negligible.
         const WORTH: u64 = 10_000;
         let piece =
             |first, mask: Mask| (Part::Mask { length, place, first }, mask.size(), Candidates::Mask(mask));
@@ -192,8 +192,8 @@ impl Shared {
 
     pub(super) fn register(&self, registry: &mut Registry) {
         let Counts { asked, found, nowhere, by_rule } = &self.counts;
-        registry.register("recover_asked", "Passwords that were asked for, by length", asked.clone());
-        registry.register("recover_found", "Passwords that were found, by way and length", found.clone());
+        registry.register("recover_asked", "Passwords requested, by length", asked.clone());
+        registry.register("recover_found", "Passwords found, by way and length", found.clone());
         registry.register(
             "recover_nowhere",
             "Searches that ended without a password, by length",
@@ -202,7 +202,7 @@ impl Shared {
         registry.register("recover_found_by_rule", "Passwords that rules made of words", by_rule.clone());
     }
 
-    /// What can be told of the table, if there is one.
+    /// The report of the table, if there is one.
     pub(super) fn table_report(&self) -> Option<TableReport> {
         self.table.as_ref().map(|table| table.report(self.learned.ns_of(Kind::Masks)))
     }

@@ -1,45 +1,45 @@
-//! Which passwords brute force tries: masks by position in the notation of hashcat, or a charset of any length.
+//! The passwords of brute force: masks by position in the notation of hashcat, or a charset of any length.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use kendall_digest::password::{Mask, MaskError};
 
-/// The passwords that brute force tries for each length.
+/// The passwords of brute force for each length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     charset: Vec<u8>,
     masks: Vec<Mask>,
 }
 
-/// What is wrong with the text of a mask or charset.
+/// The error of an invalid mask or charset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
-    /// There is no such class.
+    /// The class does not exist.
     #[error(
-        "{mask:?} has ?{class}, which is no class of characters; there are ?l ?u ?d ?s ?a ?h ?H ?b, and ?? for a question mark"
+        "{mask:?} has ?{class}, which is not a class of characters; the classes are ?l ?u ?d ?s ?a ?h ?H ?b, and ?? for a question mark"
     )]
     Class {
         /// The text.
         mask: String,
-        /// What follows the question mark.
+        /// The character after the question mark.
         class: char,
     },
     /// It ends with a question mark.
     #[error("{0:?} ends with a question mark; write ?? for the character itself")]
     Unfinished(String),
-    /// It makes no mask.
+    /// The mask is not valid.
     #[error("{mask:?}: {error}")]
     Mask {
         /// The text.
         mask: String,
-        /// Why.
+        /// The reason.
         error: MaskError,
     },
-    /// Too many masks.
+    /// There are too many masks.
     #[error("{0} masks; there must be no more than {most}", most = Space::MOST_MASKS)]
     Many(usize),
-    /// No charset.
+    /// The charset is empty.
     #[error("the charset is empty; name one as in ?l for lower-case letters")]
     Empty,
 }
@@ -55,13 +55,13 @@ impl Space {
     /// The most masks.
     pub const MOST_MASKS: usize = 64;
 
-    /// The passwords of these masks, tried in this order; for a length that no mask has, all passwords of the charset.
-    /// A mask has for each position a class (`?l` lower-case letters, `?u` upper-case ones, `?d` digits, `?h` and
-    /// `?H` hexadecimal digits, `?s` other printable characters with the space, `?a` all of these, `?b` any byte) or a
-    /// character; a charset has classes and characters likewise, all of which may stand anywhere.
+    /// The passwords of these masks, tried in this order; for a length without a mask, all passwords of the charset. A
+    /// mask has for each position a class (`?l` lower-case letters, `?u` upper-case ones, `?d` digits, `?h` and `?H`
+    /// hexadecimal digits, `?s` other printable characters with the space, `?a` all of these, `?b` any byte) or a
+    /// character; a charset has classes and characters likewise, all of which are allowed at each position.
     ///
     /// # Errors
-    /// Fails where there is no such class or nothing at all, and where there are too many masks or candidates.
+    /// Fails if a class does not exist or a text is empty, and if there are too many masks or candidates.
     pub fn new<'a>(charset: &str, masks: impl IntoIterator<Item = &'a str>) -> Result<Self, SpaceError> {
         let charset: Vec<u8> = positions(charset)?.concat();
         let mut seen = [false; 256];
@@ -79,15 +79,15 @@ impl Space {
         Ok(Self { charset, masks })
     }
 
-    /// The masks of a length from 1 to [`Mask::LONGEST`]. Those of 2⁶⁴ candidates and more, which nobody could try,
-    /// are left out.
+    /// The masks of a length from 1 to [`Mask::LONGEST`]. Skips masks of 2⁶⁴ candidates and more, which are impossible
+    /// to try.
     pub(super) fn of_length(&self, length: usize) -> Vec<Mask> {
         let own: Vec<Mask> =
             self.masks.iter().filter(|mask| mask.charsets().len() == length).cloned().collect();
         if own.is_empty() { Mask::uniform(&self.charset, length).into_iter().collect() } else { own }
     }
 
-    /// How many candidates there are of these lengths; `u64::MAX` if more.
+    /// The number of candidates of these lengths; `u64::MAX` if more.
     pub(super) fn size(&self, lengths: &RangeInclusive<usize>) -> u64 {
         let of_length = |length| match self.of_length(length)[..] {
             [] => u64::MAX,
@@ -110,7 +110,7 @@ fn mask(text: &str) -> Result<Mask, SpaceError> {
     Mask::new(positions(text)?).map_err(|error| SpaceError::Mask { mask: text.into(), error })
 }
 
-/// What may stand at each position.
+/// The allowed bytes at each position.
 fn positions(text: &str) -> Result<Vec<Vec<u8>>, SpaceError> {
     let mut positions = Vec::new();
     let mut rest = text.chars();
@@ -164,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mask_is_refused() {
+    fn an_invalid_mask_is_rejected() {
         let error = |mask| Space::new("?l", [mask]).unwrap_err().to_string();
-        assert!(error("?l?x").starts_with("\"?l?x\" has ?x, which is no class"), "{}", error("?l?x"));
+        assert!(error("?l?x").starts_with("\"?l?x\" has ?x, which is not a class"), "{}", error("?l?x"));
         assert!(error("?l?").ends_with("write ?? for the character itself"));
         assert!(error("").contains("passwords of 0 bytes"));
         assert_eq!(Space::new("", []), Err(SpaceError::Empty));

@@ -1,7 +1,7 @@
-//! A table of all short passwords by their SHA-1 digests, built while requests are already served.
+//! A table of all short passwords by their SHA-1 digests, built while the server runs.
 //!
-//! Building computes every digest twice, once to count and once to place, on threads of the lowest priority. Whether
-//! that has paid is told: what it cost, and what requests would have taken without it.
+//! Building computes every digest twice, once to count and once to place, on threads of the lowest priority. The report
+//! shows whether that has paid off: its cost, and the time that requests would have taken without it.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -15,13 +15,13 @@ use rustix::process::nice;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::index::{self, Filling, Index};
+use super::query::{FinderError, Hash, PasswordQuery};
 use super::space::Space;
-use super::wanted::{FinderError, Hash, Wanted};
 
-/// How many candidates a thread takes at a time.
+/// The number of candidates that a thread takes at a time.
 const CHUNK: u64 = 1 << 17;
 
-/// See the module.
+/// A table that is built in the background.
 #[derive(Debug)]
 pub(super) struct Table {
     engine: Engine,
@@ -31,7 +31,7 @@ pub(super) struct Table {
     longest: usize,
     next_bytes: Option<u64>,
     built: OnceLock<Built>,
-    /// Digests computed, of twice as many as there are candidates.
+    /// The number of digests computed; twice the number of candidates in the end.
     computed: AtomicU64,
     stopped: AtomicBool,
     hits: AtomicU64,
@@ -44,33 +44,33 @@ struct Built {
     cost_ns: u64,
 }
 
-/// What can be told of a table.
+/// The report of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableReport {
-    /// Passwords of up to this many characters are in it.
+    /// The length of its longest passwords, in characters.
     pub longest: usize,
-    /// How many passwords it has, or will have.
+    /// The number of its passwords, once complete.
     pub passwords: u64,
-    /// How many bytes it takes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// How many bytes a table of passwords of one character more would take; `None` where there can be none.
+    /// The size in bytes of a table of passwords one character longer; `None` if that is impossible.
     pub next_bytes: Option<u64>,
-    /// How much of it is built; 1 when it answers.
+    /// The share that is built; 1 when it answers.
     pub done: f64,
-    /// The processor time that building took, in ns, once it is done.
+    /// The processor time of building, in ns, once complete.
     pub cost_ns: Option<u64>,
-    /// How many requests it has answered.
+    /// The number of requests it has answered.
     pub hits: u64,
-    /// The processor time that these would have taken without it, on average, in ns.
+    /// The average processor time that these would have taken without it, in ns.
     pub saved_ns: u64,
-    /// How many requests it has to answer before building has paid: by those that it has answered, or before there
-    /// are any, by passwords of its longest length.
+    /// The number of answered requests at which building pays off: by those it has answered, or before there are any, by
+    /// passwords of its longest length.
     pub break_even: Option<f64>,
 }
 
 impl Table {
-    /// Begins to build a table of the passwords up to this length, or else up to the one that fits into this many bytes;
-    /// `None` if not even one letter does.
+    /// Begins to build a table of the passwords up to this length, or otherwise up to the longest that fits this many
+    /// bytes; `None` if not even one letter does.
     pub(super) fn start(
         engine: Engine,
         space: &Space,
@@ -118,7 +118,7 @@ impl Table {
         })
     }
 
-    /// Ends building, if that goes on.
+    /// Stops building, if it is running.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Relaxed);
     }
@@ -134,12 +134,12 @@ impl Table {
         }
     }
 
-    /// Computes all digests and hands over their marks, with the numbers of the candidates. Returns the processor
-    /// time that it took.
+    /// Computes all digests and passes on their marks, with the numbers of the candidates. Returns the processor time
+    /// used.
     fn on_threads(&self, threads: usize, each: impl Fn(u32, u32) + Sync) -> Duration {
         let next: Vec<AtomicU64> = self.masks.iter().map(|_| AtomicU64::new(0)).collect();
         let work = || {
-            // Whoever is served goes first. If that is not to be had, building still ends.
+            // Requests have precedence. If the priority cannot be lowered, building continues at the default one.
             let _ = nice(19);
             let mut marks = Vec::new();
             for ((offset, mask), next) in self.masks.iter().zip(&next) {
@@ -166,14 +166,14 @@ impl Table {
         })
     }
 
-    /// The password, if it is in the table and of a wanted length.
-    pub(super) fn look_up(&self, wanted: &Wanted) -> Option<Vec<u8>> {
-        let Hash::Sha1(digest) = &wanted.hash else { return None };
+    /// The password, if it is in the table and of a requested length.
+    pub(super) fn look_up(&self, query: &PasswordQuery) -> Option<Vec<u8>> {
+        let Hash::Sha1(digest) = &query.hash else { return None };
         let built = self.built.get()?;
         let candidates = built.index.look_up(sha1_mark(digest)).iter();
         candidates
             .map(|number| self.password(u64::from(*number)))
-            .find(|password| wanted.lengths.contains(&password.len()) && wanted.hash.is_of(password))
+            .find(|password| query.lengths.contains(&password.len()) && query.hash.is_of(password))
     }
 
     fn password(&self, number: u64) -> Vec<u8> {
@@ -182,13 +182,13 @@ impl Table {
         mask.password(number - offset)
     }
 
-    /// Takes note of a hit that spared so much processor time.
+    /// Records a hit that saved this much processor time.
     pub(super) fn note_hit(&self, saved_ns: f64) {
         self.hits.fetch_add(1, Relaxed);
         self.saved_ns.fetch_add(saved_ns as u64, Relaxed);
     }
 
-    /// What can be told; `candidate_ns` is how long a candidate takes in a search.
+    /// The report; `candidate_ns` is the time per candidate of a search.
     pub(super) fn report(&self, candidate_ns: f64) -> TableReport {
         let (hits, saved_ns) = (self.hits.load(Relaxed), self.saved_ns.load(Relaxed));
         let cost_ns = self.built.get().map(|built| built.cost_ns);
@@ -209,7 +209,7 @@ impl Table {
     }
 }
 
-/// How many bytes a table of all passwords up to a length takes; `None` where it has more than numbers of 32 bits count.
+/// The size in bytes of a table of all passwords up to a length; `None` if it has more than 32-bit numbers can count.
 fn bytes(space: &Space, longest: usize) -> Option<u64> {
     let candidates = if longest <= Mask::LONGEST { space.size(&(1..=longest)) } else { u64::MAX };
     (candidates <= u64::from(u32::MAX)).then(|| index::bytes(candidates))
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn look_up(table: &Table, password: &[u8], lengths: std::ops::RangeInclusive<usize>) -> Option<Vec<u8>> {
-        table.look_up(&Wanted { hash: Hash::Sha1(sha1(password)), lengths })
+        table.look_up(&PasswordQuery { hash: Hash::Sha1(sha1(password)), lengths })
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(start(0, 0), Ok(None));
         assert_eq!(start(1 << 20, 3), Ok(Some(3)));
         let refused = start(64 << 20, 6).unwrap_err().to_string();
-        assert!(refused.contains("needs 1482 MiB, and 64 MiB are granted"), "{refused}");
+        assert!(refused.contains("needs 1482 MiB, but only 64 MiB are allowed"), "{refused}");
         let refused = start(1 << 40, 8).unwrap_err().to_string();
         assert!(refused.contains("4294967295"), "{refused}");
         let next = Table::plan(Engine::Portable, &Space::default(), 64 << 20).unwrap().report(1.0).next_bytes;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn building_pays_after_as_many_hits_as_foretold() {
+    fn building_pays_off_after_the_reported_number_of_hits() {
         let table = table(&Space::default(), 1 << 20);
         let before = table.report(10.0);
         assert_eq!((before.longest, before.done, before.hits), (3, 1.0, 0));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_stopped_answers_nothing() {
+    fn a_stopped_table_answers_no_request() {
         let table = Table::plan(Engine::Portable, &Space::default(), 1 << 20).unwrap();
         table.stop();
         table.build(1);

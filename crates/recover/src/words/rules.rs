@@ -1,14 +1,14 @@
-//! What people do to a word to make a password of it: a change, then something appended.
+//! The ways in which people turn a word into a password: a change, then something appended.
 //!
-//! 6 changes and 6 ways to append make 35 rules, for the word as it is with nothing appended is none; together they
-//! make up to 1157 candidates of each word.
+//! 6 changes and 6 ways to append make 35 rules, since the unchanged word alone is not one; together they make up
+//! to 1157 candidates of each word.
 
 use std::fmt;
 
 /// A change to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// None.
+    /// No change.
     AsIs,
     /// The first letter in upper case.
     Capital,
@@ -38,7 +38,7 @@ impl Change {
         }
     }
 
-    /// Puts the changed word into `changed`; whether it is another than the word.
+    /// Puts the changed word into `changed`; returns whether it differs from the word.
     fn apply(self, word: &[u8], changed: &mut Vec<u8>) -> bool {
         changed.clear();
         changed.extend_from_slice(word);
@@ -47,7 +47,7 @@ impl Change {
             Self::Capital => changed[..1].make_ascii_uppercase(),
             Self::Upper => {
                 changed.make_ascii_uppercase();
-                // Of one letter it is what the capital is.
+                // For a single letter it equals the capital.
                 if changed[1..] == word[1..] {
                     return false;
                 }
@@ -59,7 +59,7 @@ impl Change {
         changed != word
     }
 
-    /// The shortest and the longest word of which this makes something of `least` to `most` bytes.
+    /// The shortest and the longest word that this turns into `least` to `most` bytes.
     fn words_for(self, least: usize, most: usize) -> (usize, usize) {
         match self {
             Self::Double => (least.div_ceil(2), most / 2),
@@ -79,7 +79,7 @@ fn leet(byte: u8) -> u8 {
     }
 }
 
-/// What is appended to a changed word.
+/// The ending of a changed word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// Nothing.
@@ -115,7 +115,7 @@ impl Ending {
         }
     }
 
-    /// How many forms it has.
+    /// The number of its forms.
     fn forms(self) -> u32 {
         match self {
             Self::Nothing | Self::Bang | Self::Run => 1,
@@ -125,7 +125,7 @@ impl Ending {
         }
     }
 
-    /// How many bytes it has.
+    /// Its number of bytes.
     fn bytes(self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -165,24 +165,24 @@ impl Rule {
     pub fn all() -> impl Iterator<Item = Self> {
         let rules =
             Ending::ALL.into_iter().flat_map(|ending| Change::ALL.map(|change| Self { change, ending }));
-        // The word itself is the dictionary's.
+        // The word itself belongs to the dictionary.
         rules.skip(1)
     }
 
-    /// How many candidates it makes of a word.
+    /// The number of candidates that it makes of a word.
     pub fn forms(self) -> u32 {
         self.ending.forms()
     }
 
-    /// The shortest and the longest word of which it makes passwords of `least` to `most` bytes, if there are such.
+    /// The shortest and the longest word that it turns into passwords of `least` to `most` bytes, if there are any.
     pub(crate) fn words_for(self, least: usize, most: usize) -> Option<(usize, usize)> {
         let most = most.checked_sub(self.ending.bytes())?;
         let (shortest, longest) = self.change.words_for(least.saturating_sub(self.ending.bytes()), most);
         (shortest.max(1) <= longest).then_some((shortest.max(1), longest))
     }
 
-    /// Hands the candidates that it makes of a word to `test`, until that accepts one, which is then in `password`;
-    /// whether it did. A change that changes nothing makes none.
+    /// Passes the candidates that it makes of a word to `test`, until that accepts one, which is then in
+    /// `password`; returns whether it did. A change without effect makes none.
     pub(crate) fn apply(
         self,
         word: &[u8],
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_rules_and_candidates_as_told() {
+    fn the_documented_numbers_of_rules_and_candidates_are_right() {
         assert_eq!(Rule::all().count(), 35);
         assert_eq!(Rule::all().map(Rule::forms).sum::<u32>(), 1157);
         let all: Vec<_> = Rule::all().flat_map(|rule| candidates(rule, "passion")).collect();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_candidate_is_foretold() {
+    fn the_length_of_a_candidate_is_predicted() {
         for rule in Rule::all() {
             for length in 1..12 {
                 let word = &"abcdefghijkl"[..length];
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_makes_no_candidates() {
+    fn a_change_without_effect_makes_no_candidates() {
         for word in ["11111", "x"] {
             let all: Vec<_> = Rule::all().flat_map(|rule| candidates(rule, word)).collect();
             assert!(!all.iter().any(|candidate| candidate == word), "{word}");

@@ -1,5 +1,5 @@
-//! A client written from the text of the protocol alone, over blocking sockets, and a server of this process: the client
-//! shares no code with the system under test.
+//! A client written from the description of the protocol alone, over blocking sockets, and a server in this process: the
+//! client shares no code with the system under test.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use kendall_digest::Engine;
-use kendall_recover::{Config, FinderOptions, Options, Strategy, bind};
+use kendall_recover::{Config, FinderOptions, RecoverOptions, Strategy, bind};
 use kendall_testbed::{LIMIT, Running, reset};
 use sha1::{Digest, Sha1};
 
@@ -71,7 +71,7 @@ impl Peer {
         bytes
     }
 
-    /// The decrypted file; `None` where the connection is closed without a byte.
+    /// The decrypted file; `None` if the server closes the connection without a byte.
     pub(crate) fn answer(&mut self) -> Option<Vec<u8>> {
         let all = self.rest();
         if all.is_empty() {
@@ -82,13 +82,13 @@ impl Peer {
         Some(plain.to_vec())
     }
 
-    /// Goes away with a reset.
+    /// Disconnects with a reset.
     pub(crate) fn reset(self) {
         reset(self.0);
     }
 }
 
-/// Asks for a file and waits for it.
+/// Sends a request for a file and waits for it.
 pub(crate) fn ask(server: &Running, password: &str, encrypted: &[u8]) -> Option<Vec<u8>> {
     let mut peer = Peer::connect(server.address);
     peer.send(&head(sha1(password), password.len() as i32, encrypted.len() as i64));
@@ -96,24 +96,24 @@ pub(crate) fn ask(server: &Running, password: &str, encrypted: &[u8]) -> Option<
     peer.answer()
 }
 
-/// Two workers, the words first, everything else by default.
-pub(crate) fn options() -> Options {
-    let options = Options::new("127.0.0.1:0".parse().unwrap(), Engine::Portable);
-    Options {
+/// Two workers, the words first, defaults otherwise.
+pub(crate) fn options() -> RecoverOptions {
+    let options = RecoverOptions::new("127.0.0.1:0".parse().unwrap(), Engine::Portable);
+    RecoverOptions {
         service: Config { workers: NonZeroUsize::new(2).unwrap(), ..options.service },
         finder: FinderOptions { strategy: Strategy::Dictionary, ..options.finder },
         ..options
     }
 }
 
-/// Runs a server while a test does.
-pub(crate) fn run(options: Options) -> Running {
+/// Runs a server for the duration of a test.
+pub(crate) fn run(options: RecoverOptions) -> Running {
     let server = bind(options).unwrap();
     let (address, metrics, stop) = (server.local_addr(), server.handle(), server.handle());
     Running::new(address, move || metrics.metrics_text(), move || stop.shut_down(), || server.run())
 }
 
-/// How many requests came to this.
+/// The number of requests with this outcome.
 pub(crate) fn came_to(server: &Running, outcome: &str) -> u64 {
     server.metric(&format!("recover_outcomes_total{{outcome=\"{outcome}\"}}"))
 }

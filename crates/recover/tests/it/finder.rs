@@ -1,4 +1,4 @@
-//! Every strategy against a naive search, and the laws that all of them keep.
+//! Every strategy compared with a naive search, and the laws that all of them keep.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -11,7 +11,8 @@ use kendall_digest::{Engine, Interrupt};
 use kendall_recover::search::Space;
 use kendall_recover::words::Words;
 use kendall_recover::{
-    Finder, FinderError, FinderOptions, Found, Hash, Hunt, Progress, Strategy as Order, Wanted, Way,
+    Finder, FinderError, FinderOptions, FoundPassword, Hash, Hunt, PasswordQuery, PasswordSource, Progress,
+    Strategy as Order,
 };
 use kendall_service::Registry;
 use kendall_station::Size;
@@ -32,8 +33,8 @@ fn finder(strategy: Order) -> Finder {
     Finder::new(options(strategy)).unwrap()
 }
 
-fn wanted(password: &[u8], lengths: RangeInclusive<usize>) -> Wanted {
-    Wanted { hash: Hash::Sha1(sha1(password)), lengths }
+fn wanted(password: &[u8], lengths: RangeInclusive<usize>) -> PasswordQuery {
+    PasswordQuery { hash: Hash::Sha1(sha1(password)), lengths }
 }
 
 fn finish(mut hunt: Hunt) -> Progress {
@@ -45,8 +46,8 @@ fn finish(mut hunt: Hunt) -> Progress {
     }
 }
 
-fn find(finder: &Finder, wanted: &Wanted) -> Option<Found> {
-    finder.at_once(wanted).or_else(|| match finish(finder.hunt(wanted.clone()).unwrap()) {
+fn find(finder: &Finder, query: &PasswordQuery) -> Option<FoundPassword> {
+    finder.at_once(query).or_else(|| match finish(finder.hunt(query.clone()).unwrap()) {
         Progress::Found(found) => Some(found),
         _ => None,
     })
@@ -118,7 +119,7 @@ proptest! {
         for password in [pick.get(&sorted).clone(), other] {
             let bytes = password.as_bytes();
             let hash = [Hash::Sha1(sha1(bytes)), Hash::Sha256(sha256(bytes)), Hash::Md5(md5(bytes))][algorithm];
-            let found = find(&finder, &Wanted { hash, lengths: lengths.clone() });
+            let found = find(&finder, &PasswordQuery { hash, lengths: lengths.clone() });
             prop_assert_eq!(found.is_some(), naive.contains(&password), "{} {:?}", password, found);
             if let Some(found) = found {
                 prop_assert_eq!(found.password, bytes);
@@ -126,7 +127,7 @@ proptest! {
         }
     }
 
-    /// In whatever pieces, and however often interrupted, each candidate counts once.
+    /// With any sizes of pieces and any interrupts, each candidate counts once.
     #[test]
     fn interruption_loses_and_repeats_nothing(
         strategy in strategy(),
@@ -135,9 +136,9 @@ proptest! {
         password in prop::sample::select(vec!["cbacba", "cccccc", "Cabcab", "nowhere"]),
     ) {
         let finder = finder(strategy);
-        let wanted = wanted(password.as_bytes(), 5..=7);
-        let mut whole = finder.hunt(wanted.clone()).unwrap();
-        let mut pieces = finder.hunt(wanted).unwrap();
+        let query = wanted(password.as_bytes(), 5..=7);
+        let mut whole = finder.hunt(query.clone()).unwrap();
+        let mut pieces = finder.hunt(query).unwrap();
         let end = whole.advance(&Interrupt::new(), u64::MAX);
         let interrupted = Interrupt::new();
         interrupted.raise();
@@ -195,7 +196,10 @@ fn plain_search_goes_as_a_dictionary_does() {
             index += 1;
             let password = format!("{first}{second}").into_bytes();
             let progress = finish(finder.hunt(wanted(&password, 2..=2)).unwrap());
-            assert_eq!(progress, Progress::Found(Found { password, by: Way::BruteForce, tried: index }));
+            assert_eq!(
+                progress,
+                Progress::Found(FoundPassword { password, by: PasswordSource::BruteForce, tried: index })
+            );
         }
     }
     // The work for longer ones is that of their first letters.
@@ -213,18 +217,24 @@ fn plain_search_goes_as_a_dictionary_does() {
 fn words_are_known_at_once_whatever_their_length() {
     for strategy in [Order::Dictionary, Order::Rules, Order::Adaptive] {
         let found = finder(strategy).at_once(&wanted(b"abcabcabc", 3..=3));
-        assert_eq!(found, Some(Found { password: b"abcabcabc".into(), by: Way::Dictionary, tried: 0 }));
+        assert_eq!(
+            found,
+            Some(FoundPassword { password: b"abcabcabc".into(), by: PasswordSource::Dictionary, tried: 0 })
+        );
     }
     assert_eq!(finder(Order::Plain).at_once(&wanted(b"hello", 5..=5)), None);
 }
 
 #[test]
-fn what_was_searched_before_is_not_searched_again() {
+fn an_earlier_search_is_not_repeated() {
     let finder = finder(Order::Plain);
     let there = wanted(b"ccccc", 5..=5);
     assert_eq!(finder.at_once(&there), None);
-    assert_eq!(find(&finder, &there).unwrap().by, Way::BruteForce);
-    assert_eq!(finder.at_once(&there), Some(Found { password: b"ccccc".into(), by: Way::Seen, tried: 0 }));
+    assert_eq!(find(&finder, &there).unwrap().by, PasswordSource::BruteForce);
+    assert_eq!(
+        finder.at_once(&there),
+        Some(FoundPassword { password: b"ccccc".into(), by: PasswordSource::Seen, tried: 0 })
+    );
     assert_eq!(finder.at_once(&wanted(b"ccccc", 1..=4)), None, "of another length");
     let nowhere = wanted(b"xxxxx", 5..=5);
     let ends = [0; 2].map(|_| finish(finder.hunt(nowhere.clone()).unwrap()));
@@ -233,7 +243,7 @@ fn what_was_searched_before_is_not_searched_again() {
 }
 
 #[test]
-fn what_would_take_too_long_is_refused() {
+fn a_search_that_would_take_too_long_is_rejected() {
     let finder = |strategy| {
         let words = Arc::new(Words::of(WORDS.into()));
         Finder::new(FinderOptions { strategy, words, ..FinderOptions::new(Engine::Portable) }).unwrap()
@@ -248,10 +258,10 @@ fn what_would_take_too_long_is_refused() {
         finder(Order::Plain).hunt(wanted(b"x", 20..=55)),
         Err(FinderError::TooMany { candidates: u64::MAX, .. })
     ));
-    // Rules make passwords of twelve letters, and what is beyond the bound is told.
+    // Rules make passwords of twelve letters, and the number beyond the limit is reported.
     let long = wanted(b"Abcabcabc123", 12..=12);
     let adaptive = finder(Order::Adaptive);
-    assert_eq!(find(&adaptive, &long).unwrap().by, Way::Rules);
+    assert_eq!(find(&adaptive, &long).unwrap().by, PasswordSource::Rules);
     let Progress::Nowhere { left_out, tried } = finish(adaptive.hunt(twelve).unwrap()) else { panic!() };
     assert_eq!((left_out, tried > 0), (26u64.pow(12), true));
     for (from, to) in [(0, 3), (5, 56), (4, 3), (0, usize::MAX)] {
@@ -262,7 +272,7 @@ fn what_would_take_too_long_is_refused() {
 }
 
 #[test]
-fn disciplines_are_told_the_number_of_candidates() {
+fn disciplines_get_the_number_of_candidates() {
     let size = |strategy, lengths| match finder(strategy).size(&wanted(b"x", lengths)) {
         Size::UniformUpTo(size) => size,
         other => panic!("{other:?}"),
@@ -275,7 +285,7 @@ fn disciplines_are_told_the_number_of_candidates() {
 }
 
 /// Its metrics.
-fn told(finder: &Finder) -> String {
+fn metrics(finder: &Finder) -> String {
     let (mut registry, mut text) = (Registry::default(), String::new());
     finder.register(&mut registry);
     encode(&mut text, &registry).unwrap();
@@ -287,8 +297,8 @@ fn adaptive_search_learns_where_passwords_are() {
     let options = FinderOptions::new(Engine::available().last().unwrap());
     let finder = Finder::new(FinderOptions { strategy: Order::Adaptive, ..options }).unwrap();
     let tried = |password: &str| {
-        let wanted = wanted(password.as_bytes(), 4..=4);
-        match finish(finder.hunt(wanted).unwrap()) {
+        let query = wanted(password.as_bytes(), 4..=4);
+        match finish(finder.hunt(query).unwrap()) {
             Progress::Found(found) => found.tried,
             other => panic!("{other:?}"),
         }
@@ -310,16 +320,19 @@ fn a_table_answers_once_it_is_built() {
     wait_until("the table is built", || finder.table().unwrap().cost_ns.is_some());
     for password in ["a", "zz", "abc", "test", "zzzz"] {
         let found = finder.at_once(&wanted(password.as_bytes(), password.len()..=password.len()));
-        assert_eq!(found, Some(Found { password: password.into(), by: Way::Table, tried: 0 }));
+        assert_eq!(
+            found,
+            Some(FoundPassword { password: password.into(), by: PasswordSource::Table, tried: 0 })
+        );
     }
     assert_eq!(finder.at_once(&wanted(b"hello", 5..=5)), None);
     let report = finder.table().unwrap();
     assert_eq!((report.longest, report.passwords, report.hits), (4, 475_254, 5));
-    let told = told(&finder);
+    let text = metrics(&finder);
     for line in
         ["hits 5.0\n", "passwords 475254.0\n", "done 1.0\n", "cost_seconds 0.", "break_even_requests "]
     {
-        assert!(told.contains(&format!("\nrecover_table_{line}")), "{line} in\n{told}");
+        assert!(text.contains(&format!("\nrecover_table_{line}")), "{line} in\n{text}");
     }
     assert!(report.bytes <= 4 << 20 && report.done == 1.0 && report.break_even.unwrap() > 0.0, "{report:?}");
     assert!(Finder::new(FinderOptions::new(engine)).unwrap().table().is_none());
@@ -333,7 +346,7 @@ fn hits_are_counted_by_way_and_length() {
     {
         find(&finder, &wanted(password.as_bytes(), lengths));
     }
-    let text = told(&finder);
+    let text = metrics(&finder);
     for line in [
         r#"recover_asked_total{length="5"} 3"#,
         r#"recover_found_total{way="dictionary",length="5"} 1"#,
@@ -350,5 +363,5 @@ fn hits_are_counted_by_way_and_length() {
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
-    assert!(!text.contains("recover_table"), "there is none");
+    assert!(!text.contains("recover_table"), "there is no table");
 }

@@ -1,4 +1,4 @@
-//! The server against a client written from the text of the protocol, and against recorded bytes.
+//! The server with a client written from the description of the protocol, and with recorded bytes.
 
 use std::net::Shutdown;
 use std::num::NonZeroUsize;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::asking::*;
 use kendall_record::stamps;
-use kendall_recover::{Algorithm, Ask, Config, Dialect, Hash, Options, RequestError, request};
+use kendall_recover::{Algorithm, Ask, Config, Dialect, Hash, RecoverOptions, RequestError, request};
 use kendall_testbed::wait_until;
 
 const PLAIN: &[u8] = b"hello world\n";
@@ -51,7 +51,7 @@ fn it_is_answered_however_its_bytes_arrive() {
 
 #[test]
 fn in_the_dialect_of_the_study_the_number_comes_back() {
-    let server = run(Options { dialect: Dialect::WithId, ..options() });
+    let server = run(RecoverOptions { dialect: Dialect::WithId, ..options() });
     let encrypted = encrypt(ABC_KEY, PLAIN);
     let mut peer = Peer::connect(server.address);
     peer.send(&[0, 0, 1, 7]);
@@ -60,10 +60,10 @@ fn in_the_dialect_of_the_study_the_number_comes_back() {
     assert_eq!(peer.rest(), [&[0, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 12], PLAIN].concat());
 }
 
-/// What the protocol calls failure: the connection is closed without a byte.
+/// A failure of the protocol: the server closes the connection without a byte.
 #[test]
-fn whoever_cannot_be_helped_is_told_by_the_end_of_the_connection() {
-    let server = run(Options { most_file_bytes: 1 << 20, ..options() });
+fn a_failed_request_ends_with_its_connection() {
+    let server = run(RecoverOptions { most_file_bytes: 1 << 20, ..options() });
     let encrypted = encrypt(TEST_KEY, PLAIN);
     assert_eq!(ask(&server, "NO!", &encrypted), None, "not of the alphabet, and no word");
     let mut peer = Peer::connect(server.address);
@@ -92,7 +92,7 @@ fn whoever_cannot_be_helped_is_told_by_the_end_of_the_connection() {
 }
 
 #[test]
-fn who_asks_the_same_gets_the_file_it_sent() {
+fn requests_for_the_same_password_each_get_their_own_file() {
     let server = run(options());
     let asked: Vec<_> = (0..8)
         .map(|i| {
@@ -110,13 +110,13 @@ fn who_asks_the_same_gets_the_file_it_sent() {
     assert_eq!(came_to(&server, "recovered"), 8);
 }
 
-/// With one worker: that of a client whose file is slow serves others meanwhile, and so does that of one who is gone.
+/// With one worker: it serves other clients while the file of one arrives slowly, and after one has disconnected.
 #[test]
 fn slow_files_and_clients_that_leave_hold_no_worker() {
     let options = options();
     let service =
         Config { workers: NonZeroUsize::MIN, patience: Duration::from_secs(3), ..options.service.clone() };
-    let server = run(Options { service, ..options });
+    let server = run(RecoverOptions { service, ..options });
     let encrypted = encrypt(TEST_KEY, PLAIN);
     let mut slow = Peer::connect(server.address);
     slow.send(&head(sha1("test"), 4, 16));
@@ -126,30 +126,30 @@ fn slow_files_and_clients_that_leave_hold_no_worker() {
     // Seven letters take the portable engine minutes.
     let mut leaving = Peer::connect(server.address);
     leaving.send(&head([7; 20], 7, 16));
-    wait_until("it is searched for", || server.levels().1 == 1);
+    wait_until("its search runs", || server.levels().1 == 1);
     leaving.reset();
     wait_until("the worker is free", || server.levels().1 == 0);
     let mut truncated = Peer::connect(server.address);
     truncated.send(&head([8; 20], 7, 1600));
     truncated.send(&encrypted);
-    wait_until("it is searched for", || server.levels().1 == 1);
+    wait_until("its search runs", || server.levels().1 == 1);
     truncated.0.shutdown(Shutdown::Write).unwrap();
     assert_eq!(truncated.rest(), b"");
     let mut stalled = Peer::connect(server.address);
     stalled.send(&head([9; 20], 7, 1600));
     stalled.send(&encrypted);
-    assert_eq!(stalled.rest(), b"", "let go after its patience");
+    assert_eq!(stalled.rest(), b"", "disconnected after the server's patience");
     wait_until("the worker is free again", || server.levels().1 == 0);
     assert_eq!(came_to(&server, "truncated"), 3);
     assert_eq!(ask(&server, "test", &encrypted).unwrap(), PLAIN);
 }
 
 #[test]
-fn the_client_for_people_and_the_extension_of_other_digests() {
+fn the_request_client_and_the_extension_of_other_digests() {
     let plain = file(700_000);
     let encrypted = encrypt(ABC_KEY, &plain);
     for dialect in Dialect::ALL {
-        let server = run(Options { dialect, ..options() });
+        let server = run(RecoverOptions { dialect, ..options() });
         for algorithm in Algorithm::ALL {
             let ask = Ask { hash: algorithm.hash(b"abc"), lengths: 1..=3, dialect };
             let (mut back, mut stages) = (Vec::new(), 0);
@@ -169,13 +169,13 @@ fn the_client_for_people_and_the_extension_of_other_digests() {
 }
 
 #[test]
-fn trace_and_stamps_have_search_and_key_of_each_request_apart() {
+fn trace_and_stamps_separate_search_and_key_of_each_request() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     let trace = Some(path.clone());
     let stamps_path = folder.path().join("stamps");
     let service = Config { stamps: Some(stamps_path.clone()), ..options().service };
-    let server = run(Options { service, dialect: Dialect::WithId, trace, ..options() });
+    let server = run(RecoverOptions { service, dialect: Dialect::WithId, trace, ..options() });
     let encrypted = encrypt(XQZ_KEY, PLAIN);
     for id in [5, 6] {
         let mut peer = Peer::connect(server.address);
@@ -191,13 +191,13 @@ fn trace_and_stamps_have_search_and_key_of_each_request_apart() {
     let costs: Vec<u64> = rows[1][3..5].iter().map(|ns| ns.parse().unwrap()).collect();
     assert!(costs.iter().all(|ns| *ns > 0), "{text}");
     assert_eq!(rows[2][1..], ["6", "seen", "0", "0", "16"]);
-    // A stamp is written when the answer has left, and the second may be done with that first.
+    // A stamp is written after the answer was sent, and the second request may complete that first.
     let mut stamps = stamps::read(&stamps_path).unwrap();
     stamps.sort_by_key(|stamp| stamp.queued);
     let fixed: Vec<Option<i64>> = stamps.iter().map(|stamp| stamp.fixed).collect();
     assert_eq!(fixed, [Some(costs[1] as i64), None], "the second needed no worker");
 
-    let nowhere = Options { trace: Some("/nowhere/trace.csv".into()), ..options() };
+    let nowhere = RecoverOptions { trace: Some("/nowhere/trace.csv".into()), ..options() };
     let error = kendall_recover::bind(nowhere).map(drop).unwrap_err().to_string();
     assert!(error.contains("/nowhere/trace.csv") && error.contains("--trace"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! A client and a server in Java, written from the text of the protocol: recorded, which needs no Java, and alive, where
-//! there is one.
+//! A client and a server in Java, written from the description of the protocol: recorded, which needs no Java, and live,
+//! if Java is installed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use crate::asking::*;
-use kendall_recover::{Algorithm, Ask, Dialect, Options, request};
+use kendall_recover::{Algorithm, Ask, Dialect, RecoverOptions, request};
 use kendall_testbed::{LIMIT, Running};
 
-/// A request of the client in Java for a file of 100 bytes under "hello", and what the server in Java answers.
+/// A request of the client in Java for a file of 100 bytes under "hello", and the answer of the server in Java.
 fn recorded(dialect: Dialect) -> [Vec<u8>; 2] {
     match dialect {
         Dialect::Course => [
@@ -26,10 +26,10 @@ fn recorded(dialect: Dialect) -> [Vec<u8>; 2] {
 }
 
 fn server(dialect: Dialect) -> Running {
-    run(Options { dialect, ..options() })
+    run(RecoverOptions { dialect, ..options() })
 }
 
-/// What the client for people makes of a server's answer to the recorded request.
+/// The result of the request client for a server's answer to the recorded request.
 fn asked(server: SocketAddr, dialect: Dialect) -> Vec<u8> {
     let [sent, _] = recorded(dialect);
     let encrypted = &sent[sent.len() - 112..];
@@ -39,7 +39,7 @@ fn asked(server: SocketAddr, dialect: Dialect) -> Vec<u8> {
     plain
 }
 
-/// Takes one connection, reads as many bytes as are expected and answers; returns what was read.
+/// Accepts one connection, reads the expected number of bytes and answers; returns the bytes read.
 fn answering(expected: usize, answer: Vec<u8>) -> (SocketAddr, thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -76,10 +76,10 @@ fn what_the_server_in_java_answered_is_understood_and_asked_for_with_the_same_by
     }
 }
 
-/// `java Peer.java …`, where there is Java.
+/// Runs `java Peer.java …`, if Java is installed.
 fn java(arguments: &[&str]) -> Option<Child> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/java/Peer.java");
-    // Its compiler and machine are quicker to start without their best optimisations.
+    // The compiler and the virtual machine start faster without their best optimisations.
     let java = Command::new("java")
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", source])
         .args(arguments)
@@ -91,7 +91,7 @@ fn java(arguments: &[&str]) -> Option<Child> {
     java.ok()
 }
 
-/// What the client in Java says of its requests.
+/// The output of the client in Java for its requests.
 fn client(dialect: Dialect, server: SocketAddr, requests: &[&str]) -> Option<String> {
     let port = server.port().to_string();
     let output = java(&[&["client", dialect.name(), &port], requests].concat())?.wait_with_output().unwrap();
@@ -99,7 +99,7 @@ fn client(dialect: Dialect, server: SocketAddr, requests: &[&str]) -> Option<Str
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// Of a word, by brute force, of files around whole blocks, and of a password that is nowhere.
+/// For a word, by brute force, for files around whole blocks, and for a password that cannot be found.
 #[test]
 fn the_client_in_java_gets_its_files() {
     for dialect in Dialect::ALL {
@@ -115,7 +115,7 @@ fn the_client_in_java_gets_its_files() {
     }
 }
 
-/// The recordings are what Java sends and answers still.
+/// The recordings are still what Java sends and answers.
 #[test]
 fn java_sends_and_answers_what_is_recorded() {
     for dialect in Dialect::ALL {

@@ -8,7 +8,7 @@ use kendall_record::RequestRow;
 use kendall_reverse::ReverseWorkload;
 use kendall_station::Arrivals;
 
-/// Sends one request on the workload's way to its server, and returns what became of it.
+/// Sends one request of the workload to its server, and returns its outcome.
 pub(crate) fn ask(workload: &ReverseWorkload, request: Request, timeout: Duration) -> RequestRow {
     let once = Arrivals::Trace { instants_s: vec![0.0].into() };
     let plan = Plan { timeout, drain: timeout * 2, ..Plan::lasting(once, Duration::from_secs(1), 1) };

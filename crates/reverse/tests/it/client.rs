@@ -1,4 +1,4 @@
-//! The client and its workload against the server, and against servers that are not as they should be.
+//! The client and its workload with the server, and with faulty servers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -21,7 +21,7 @@ fn exchange(server: SocketAddr, index: u64) -> RequestRow {
     ask(&workload, workload.request(index), LIMIT)
 }
 
-/// A server that takes one request and answers with these bytes.
+/// A server that reads one request and answers with these bytes.
 fn server_that_says(bytes: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -47,9 +47,9 @@ fn the_server_answers_the_workload() {
     server.check_conservation();
 }
 
-/// A connection that is given up is reset, and the server need not finish a search for nobody.
+/// An abandoned connection is reset, so the server need not finish the search.
 #[test]
-fn a_request_that_is_given_up_frees_its_worker() {
+fn an_abandoned_request_frees_its_worker() {
     let server = run(options());
     let endless = Parameters { difficulty: u64::MAX, ..PARAMETERS };
     let workload = ReverseWorkload::new(server.address, endless, 11).unwrap();
@@ -60,7 +60,7 @@ fn a_request_that_is_given_up_frees_its_worker() {
 }
 
 #[test]
-fn a_wrong_answer_and_a_refusal_are_told_apart() {
+fn a_wrong_answer_and_a_rejection_are_distinguished() {
     assert_eq!(exchange(server_that_says(vec![0; 8]), 3).outcome, Outcome::Wrong);
     assert_eq!(exchange(server_that_says(vec![0xff; 8]), 3).outcome, Outcome::Wrong);
     for bytes in [0, 7] {

@@ -1,5 +1,5 @@
-//! The course's client in its own scenario, written from what is known of it: the text of the protocol, the draws
-//! of its requests, its threads, its score. Blocking sockets, one thread a request. It shares no code with the system
+//! A replica of the course's client in its own scenario, written from the description of the protocol, the draws of
+//! its requests, its threads, its score. Blocking sockets, one thread per request. It shares no code with the system
 //! under test, nor with the workload that replaces it.
 
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::peer::{ask, digest, request};
 
-/// What that client takes on its command line, in that order.
+/// The command-line arguments of that client, in order.
 #[derive(Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) seed: u32,
@@ -21,28 +21,28 @@ pub(crate) struct Scenario {
     pub(crate) lambda: f64,
 }
 
-/// A request that it draws, with the number that it expects in answer.
+/// A request that it draws, with the expected answer.
 #[derive(Clone, Copy)]
-pub(crate) struct Drawn {
+pub(crate) struct DrawnRequest {
     pub(crate) x: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) priority: u8,
 }
 
-/// What it prints at the end.
+/// The results that it prints at the end.
 pub(crate) struct Results {
     pub(crate) reliability_percent: f64,
     pub(crate) score: u64,
-    /// How many requests had each priority, from 1.
+    /// The number of requests of each priority, from 1.
     pub(crate) priorities: [u32; 16],
 }
 
 impl Scenario {
     /// Its requests, in the order in which it draws them.
-    pub(crate) fn requests(&self) -> Vec<Drawn> {
+    pub(crate) fn requests(&self) -> Vec<DrawnRequest> {
         let mut rand = Rand::new(self.seed);
-        let mut all: Vec<Drawn> = Vec::new();
+        let mut all: Vec<DrawnRequest> = Vec::new();
         for i in 0..self.total {
             let start = if self.start == 0 {
                 let high = rand.next();
@@ -58,7 +58,7 @@ impl Scenario {
                 (start + rand.next() % self.difficulty, start, start + self.difficulty)
             };
             let priority = if self.lambda == 0.0 { 1 } else { rand.priority(self.lambda) };
-            all.push(Drawn { x, start, end, priority });
+            all.push(DrawnRequest { x, start, end, priority });
         }
         all
     }
@@ -83,12 +83,12 @@ impl Scenario {
     }
 }
 
-impl Drawn {
+impl DrawnRequest {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         request(digest(self.x), self.start, self.end, self.priority)
     }
 
-    /// Whether the answer is right, and how many microseconds it took from the connection to its end.
+    /// Whether the answer is right, and the microseconds from the connection to its end.
     fn send(&self, server: SocketAddr) -> (bool, u64) {
         let bytes = self.bytes();
         let begun = Instant::now();

@@ -16,7 +16,7 @@ fn check_descriptors(connections: u64) {
 }
 
 #[test]
-fn five_thousand_idle_connections_keep_nobody_from_being_served() {
+fn five_thousand_idle_connections_block_no_request() {
     const CROWD: u64 = 5_000;
     check_descriptors(CROWD);
     let server = run(with(options(), |config| {
@@ -34,7 +34,7 @@ fn five_thousand_idle_connections_keep_nobody_from_being_served() {
     server.check_conservation();
 }
 
-/// All are sent before any is answered or read. Each gets its answer or a refusal, which is the answer 0.
+/// All are sent before any is answered or read. Each gets its answer or a rejection, which is the answer 0.
 #[test]
 fn a_flood_is_answered_or_refused_and_every_request_is_accounted_for() {
     const FLOOD: u64 = 2_000;
@@ -62,6 +62,6 @@ fn a_flood_is_answered_or_refused_and_every_request_is_accounted_for() {
     assert_eq!(answered + refused, FLOOD);
     assert_eq!(server.requests("queue-full"), refused);
     assert_eq!(server.requests("answered"), answered + 1);
-    assert!(answered >= 500, "the queue alone has room for 500: {answered}");
+    assert!(answered >= 500, "the queue alone has a capacity of 500: {answered}");
     server.check_conservation();
 }

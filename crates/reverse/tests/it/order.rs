@@ -1,11 +1,11 @@
-//! Who is served when: the live server keeps the order of its discipline, interrupts where it may, and stops in
-//! order. Where an order is asserted it is that of the server's own stamps, so no test depends on speed.
+//! The order of service: the live server keeps the order of its discipline, interrupts where it may, and stops in
+//! order. Assertions about the order use the server's own stamps, so no test depends on speed.
 
 use crate::peer::{Peer, ask, check_that_others_are_served, digest, endless, request, request_for};
 use crate::running::{one_worker, run, with};
 use kendall_record::clock::now_ns;
 use kendall_record::stamps::{self, Stamp};
-use kendall_reverse::{Options, Sharing};
+use kendall_reverse::{ReverseOptions, Sharing};
 use kendall_station::{Discipline, Job, Queue, Size};
 use kendall_testbed::{LIMIT, Running, wait_until};
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Each request is served by itself, so that the stamps show the order of service and nothing else.
+/// Each request has a separate search, so that the stamps only show the order of service.
 fn with_stamps(discipline: Discipline) -> (Running, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let alone = Options { sharing: Sharing::Off, ..one_worker() };
+    let alone = ReverseOptions { sharing: Sharing::Off, ..one_worker() };
     let options = with(alone, |config| {
         config.discipline = discipline;
         config.stamps = Some(folder.path().join("stamps"));
@@ -45,7 +45,7 @@ fn an_urgent_request_overtakes_a_long_one_where_the_discipline_says_so() {
 }
 
 #[test]
-fn an_urgent_request_waits_for_a_long_one_where_nobody_is_interrupted() {
+fn an_urgent_request_waits_for_a_long_one_without_preemption() {
     for discipline in [Discipline::Fifo, Discipline::Lifo, Discipline::Priority, Discipline::CMu] {
         let (server, folder) = with_stamps(discipline);
         let long = Peer::send(server.address, &endless(1));
@@ -74,8 +74,8 @@ fn processor_sharing_lets_a_short_request_pass_many_long_ones() {
     server.check_conservation();
 }
 
-/// Behind a request that nobody here outranks, others queue; when it goes, they are served in the very order in
-/// which `station::Queue`, which the simulator uses, hands them out.
+/// Behind a request that no other here outranks, others queue; when it goes, they are served in the very order in
+/// which `station::Queue`, which the simulator uses, returns them.
 #[test]
 fn the_live_order_is_that_of_the_queue() {
     let (priorities, lengths) = ([3, 1, 16, 3, 1, 8], [900, 300, 900, 100, 700, 500]);
@@ -150,7 +150,7 @@ fn shutdown_finishes_what_is_in_flight() {
 }
 
 #[test]
-fn shutdown_refuses_with_8_bytes_what_takes_longer_than_its_grace() {
+fn shutdown_rejects_with_8_bytes_requests_that_outlast_the_grace_period() {
     let server = run(with(one_worker(), |config| config.grace = Duration::from_millis(50)));
     let served = Peer::send(server.address, &endless(1));
     let waits = Peer::send(server.address, &endless(1));

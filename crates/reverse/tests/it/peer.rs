@@ -1,5 +1,5 @@
-//! A client written from the text of the protocol alone, over blocking sockets: it shares no code with the
-//! system under test.
+//! A client written from the description of the protocol alone, over blocking sockets: it shares no code with
+//! the system under test.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -17,12 +17,12 @@ pub(crate) fn digest(x: u64) -> [u8; 32] {
     Sha256::digest(x.to_le_bytes()).into()
 }
 
-/// A request for `x` in `start..end`, wherever `x` lies.
+/// A request for `x` in `start..end`, for any `x`.
 pub(crate) fn request_for(x: u64, start: u64, end: u64) -> Vec<u8> {
     request(digest(x), start, end, 1)
 }
 
-/// A request that no machine finishes, and that no other asks.
+/// A request that no machine finishes, and that differs from all others.
 pub(crate) fn endless(priority: u8) -> Vec<u8> {
     static ASKED: AtomicU64 = AtomicU64::new(0);
     let mut digest = [0; 32];
@@ -54,7 +54,7 @@ impl Peer {
         u64::from_be_bytes(bytes.try_into().expect("an answer has 8 bytes"))
     }
 
-    /// Whatever the server says until it closes.
+    /// All bytes until the server closes the connection.
     pub(crate) fn rest(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.0.read_to_end(&mut bytes).map(|_| bytes)
@@ -64,7 +64,7 @@ impl Peer {
         self.0.shutdown(Shutdown::Write).unwrap();
     }
 
-    /// Goes away with a reset.
+    /// Disconnects with a reset.
     pub(crate) fn reset(self) {
         reset(self.0);
     }
@@ -74,7 +74,7 @@ pub(crate) fn ask(server: SocketAddr, bytes: &[u8]) -> u64 {
     Peer::send(server, bytes).answer()
 }
 
-/// A client as it should be: the server answers it rightly, whatever else goes on.
+/// A correct client: the server answers it correctly, whatever other clients do.
 pub(crate) fn check_that_others_are_served(server: SocketAddr) {
     let x = 4_369_917_658_905_853_663;
     assert_eq!(ask(server, &request_for(x, x - 50, x + 50)), x);

@@ -1,4 +1,4 @@
-//! Clients as they should not be. Each gets what the protocol owes it, and others are served meanwhile.
+//! Faulty clients. Each gets what the protocol requires, and others are served meanwhile.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use crate::peer::{Peer, ask, check_that_others_are_served, digest, endless, request, request_for};
 use crate::running::{on_threads, options, run, with};
-use kendall_reverse::Options;
+use kendall_reverse::ReverseOptions;
 use kendall_station::Discipline;
 use kendall_testbed::wait_until;
 
 fn send_slowly(server: SocketAddr, bytes: &[u8], every: Duration) -> Peer {
     let mut peer = Peer::connect(server);
     for byte in bytes {
-        // Once the server has given up, the rest goes nowhere.
+        // After the server has disconnected, the rest is discarded.
         if peer.0.write_all(&[*byte]).is_err() {
             break;
         }
@@ -26,7 +26,8 @@ fn send_slowly(server: SocketAddr, bytes: &[u8], every: Duration) -> Peer {
 
 #[test]
 fn a_client_that_sends_a_byte_at_a_time_is_answered_as_long_as_it_keeps_sending() {
-    // As a byte a second against the default of 10 s: each byte is in time, all together take two patiences.
+    // Like a byte per second with the default of 10 s: each byte is in time, all together take twice the
+    // patience.
     let patience = Duration::from_millis(1500);
     let server = run(with(options(), |config| config.patience = patience));
     let slow = send_slowly(server.address, &request_for(7, 0, 10), patience / 24);
@@ -57,7 +58,7 @@ fn a_silent_client_is_closed_when_patience_ends() {
 }
 
 #[test]
-fn a_client_that_closes_half_way_is_forgotten() {
+fn a_client_that_closes_half_way_releases_its_resources() {
     let server = run(options());
     for sent in [0, 1, 3, 48] {
         drop(Peer::send(server.address, &request_for(7, 0, 10)[..sent]));
@@ -65,19 +66,19 @@ fn a_client_that_closes_half_way_is_forgotten() {
     let half_closed = Peer::send(server.address, &request_for(7, 0, 10)[..30]);
     half_closed.half_close();
     assert!(half_closed.rest().unwrap().is_empty());
-    wait_until("all are forgotten", || server.closed("incomplete") == 4 && server.closed("finished") == 1);
+    wait_until("all are closed", || server.closed("incomplete") == 4 && server.closed("finished") == 1);
     check_that_others_are_served(server.address);
     assert_eq!(server.metric("requests_received_total"), 1);
 }
 
-/// One client asks for what takes years, and the others are served in the order in which they come.
+/// One client sends a request that takes years, and the others are served in order of arrival.
 #[test]
-fn a_request_without_end_is_given_up_at_the_deadline_whatever_the_order() {
+fn an_endless_request_is_abandoned_at_the_deadline_under_every_discipline() {
     for options in on_threads() {
         for discipline in [Discipline::Fifo, Discipline::Lifo] {
             let deadline = Duration::from_millis(200);
             let options =
-                Options { deadline, ..with(options.clone(), |config| config.discipline = discipline) };
+                ReverseOptions { deadline, ..with(options.clone(), |config| config.discipline = discipline) };
             let server = run(with(options, |config| config.workers = NonZeroUsize::MIN));
             let years = Peer::send(server.address, &endless(255));
             wait_until("the search is under way", || server.levels().1 == 1);
@@ -85,7 +86,7 @@ fn a_request_without_end_is_given_up_at_the_deadline_whatever_the_order() {
             assert_eq!(years.answer(), 0);
             assert_eq!(server.metric("reverse_late_total"), 1);
             assert_eq!(server.metric("reverse_not_found_total"), 1);
-            // What was given up is not taken for searched.
+            // An abandoned range does not count as searched.
             let again = Peer::send(server.address, &endless(255));
             wait_until("it is searched again", || server.levels().1 == 1);
             again.reset();
@@ -95,14 +96,14 @@ fn a_request_without_end_is_given_up_at_the_deadline_whatever_the_order() {
 
 #[test]
 fn a_range_that_is_wider_than_the_bound_is_answered_at_once() {
-    let server = run(Options { most_candidates: 1000, ..options() });
+    let server = run(ReverseOptions { most_candidates: 1000, ..options() });
     assert_eq!(ask(server.address, &request_for(999, 0, 1000)), 999);
     assert_eq!(ask(server.address, &request_for(500, 0, 1001)), 0);
     assert_eq!(server.metric("reverse_beyond_bound_total"), 1);
     check_that_others_are_served(server.address);
 }
 
-/// Any 49 bytes are a request. These have a range that nobody finishes, or an empty one.
+/// Any 49 bytes are a request. These have a range that takes for ever, or an empty one.
 #[test]
 fn garbage_is_served_like_any_request_and_can_be_cancelled() {
     let server = run(options());
@@ -117,7 +118,7 @@ fn garbage_is_served_like_any_request_and_can_be_cancelled() {
     server.check_conservation();
 }
 
-/// Empty ranges need no worker, so they are answered even if all are taken for good.
+/// Empty ranges need no worker, so they are answered even if all workers are busy for ever.
 #[test]
 fn an_empty_range_is_answered_at_once() {
     let server = run(options());
@@ -144,7 +145,7 @@ fn the_ends_of_a_range_are_right() {
     }
     assert_eq!(ask(address, &request_for(u64::MAX - 1, far, u64::MAX)), u64::MAX - 1);
     assert_eq!(ask(address, &request_for(u64::MAX, far, u64::MAX)), 0);
-    // The answer 0 is an answer, and not one of those without a find.
+    // The answer 0 is an answer, and does not count as not found.
     let not_found = server.metric("reverse_not_found_total");
     assert_eq!(ask(address, &request_for(0, 0, 10)), 0);
     assert_eq!(server.metric("reverse_not_found_total"), not_found);
@@ -162,7 +163,7 @@ fn an_answer_that_is_not_in_the_range_is_0_after_the_whole_search() {
 }
 
 #[test]
-fn any_priority_is_served() {
+fn every_priority_is_served() {
     let server = run(options());
     for priority in [0, 1, 16, 17, 255] {
         assert_eq!(ask(server.address, &request(digest(42), 0, 100, priority)), 42);
@@ -197,14 +198,14 @@ fn a_client_that_has_shut_down_its_sending_half_still_waits() {
 }
 
 #[test]
-fn twenty_clients_that_reset_free_their_workers_and_their_places() {
+fn twenty_clients_that_reset_free_their_workers_and_queue_positions() {
     for options in on_threads() {
         let server = run(options);
         let peers: Vec<Peer> = (0..20).map(|_| Peer::send(server.address, &endless(1))).collect();
         wait_until("all are there", || server.levels().1 + server.levels().0 == 20);
         peers.into_iter().for_each(Peer::reset);
         wait_until("all are cancelled", || server.requests("cancelled") == 20);
-        wait_until("all places are free", || (server.levels().1, server.levels().0) == (0, 0));
+        wait_until("the station is empty", || (server.levels().1, server.levels().0) == (0, 0));
         check_that_others_are_served(server.address);
         server.check_conservation();
         wait_until("their connections are closed", || server.closed("reset") == 20);

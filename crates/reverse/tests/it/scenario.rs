@@ -1,4 +1,4 @@
-//! A whole scenario of the course against the server, by a client that knows nothing but the protocol.
+//! A whole scenario of the course with the server, by a client that only knows the protocol.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn the_stand_in_draws_what_the_known_client_drew() {
     assert_eq!(drawn.iter().map(|drawn| (drawn.x, drawn.priority)).collect::<HashSet<_>>(), expected);
 }
 
-/// What was counted in the streams of the two official scenarios.
+/// The numbers counted in the streams of the two official scenarios.
 #[test]
 fn the_stand_in_draws_the_official_scenarios() {
     let counts = |scenario: Scenario| {
@@ -58,7 +58,7 @@ fn every_request_of_a_scenario_is_answered_rightly() {
     server.check_conservation();
 }
 
-/// Every request asks about the same range, a fixed start and no pause: all come as fast as threads begin.
+/// Every request has the same range, a fixed start and no pause: all are sent as fast as threads begin.
 #[test]
 fn a_scenario_of_one_range_all_at_once_is_answered_rightly() {
     let server = run(options());

@@ -1,19 +1,19 @@
-//! Work that is done once: what was asked before, what is being asked, and what lies in the same range.
+//! Work that is done once: for earlier requests, for concurrent ones, and for the same range.
 
 use std::time::Duration;
 
 use crate::peer::{Peer, ask, digest, endless, request, request_for};
 use crate::running::{on_threads, one_worker, options, run, with};
-use kendall_reverse::{Execution, Memory, Options, Sharing};
+use kendall_reverse::{Execution, Memory, ReverseOptions, Sharing};
 use kendall_station::Discipline;
 use kendall_testbed::wait_until;
 
 #[test]
-fn every_execution_answers_rightly_whatever_is_shared() {
+fn every_execution_answers_correctly_with_any_sharing() {
     for execution in on_threads() {
         for sharing in Sharing::ALL {
             for memory in Memory::ALL {
-                let server = run(Options { sharing, memory, ..execution.clone() });
+                let server = run(ReverseOptions { sharing, memory, ..execution.clone() });
                 let requests: Vec<u64> = (0..24).map(|i| (i % 8) * 9_000).collect();
                 let peers: Vec<Peer> = requests
                     .iter()
@@ -29,14 +29,14 @@ fn every_execution_answers_rightly_whatever_is_shared() {
 }
 
 #[test]
-fn what_was_found_is_answered_from_memory_within_its_range_alone() {
+fn a_found_number_is_answered_from_the_cache_only_within_its_range() {
     for memory in [Memory::Map, Memory::MapAndBloom] {
-        let server = run(Options { memory, ..options() });
+        let server = run(ReverseOptions { memory, ..options() });
         let hits = || server.metric("reverse_memory_hits_total");
         assert_eq!(ask(server.address, &request_for(5_000, 0, 9_000)), 5_000);
         assert_eq!((ask(server.address, &request_for(5_000, 0, 9_000)), hits()), (5_000, 1));
         assert_eq!((ask(server.address, &request_for(5_000, 4_000, 6_000)), hits()), (5_000, 2));
-        // That it lies elsewhere says nothing by itself: this range is searched, and then known.
+        // That the number lies outside the range is no answer yet: this range is searched, and then known.
         assert_eq!((ask(server.address, &request_for(5_000, 0, 3_000)), hits()), (0, 2));
         assert_eq!((ask(server.address, &request_for(5_000, 0, 3_000)), hits()), (0, 3));
         assert_eq!((ask(server.address, &request_for(0, 0, 10)), hits()), (0, 3));
@@ -46,14 +46,14 @@ fn what_was_found_is_answered_from_memory_within_its_range_alone() {
 }
 
 #[test]
-fn memory_is_bounded_and_forgets_what_was_asked_for_least_recently() {
+fn the_cache_is_bounded_and_evicts_the_least_recently_used() {
     for memory in [Memory::Map, Memory::MapAndBloom] {
         let memory_entries = 8.try_into().unwrap();
-        let server = run(Options { memory, memory_entries, ..options() });
+        let server = run(ReverseOptions { memory, memory_entries, ..options() });
         let hits = || server.metric("reverse_memory_hits_total");
         for x in 0..100 {
             assert_eq!(ask(server.address, &request_for(x, 0, 128)), x);
-            assert_eq!(ask(server.address, &request_for(0, 0, 128)), 0, "asked for again and again");
+            assert_eq!(ask(server.address, &request_for(0, 0, 128)), 0, "requested again and again");
         }
         assert_eq!(hits(), 100);
         assert_eq!(server.metric("reverse_memory_evictions_total"), 92);
@@ -63,17 +63,17 @@ fn memory_is_bounded_and_forgets_what_was_asked_for_least_recently() {
 }
 
 #[test]
-fn without_memory_nothing_is_remembered() {
-    let server = run(Options { memory: Memory::Off, ..options() });
+fn without_a_cache_every_request_is_searched() {
+    let server = run(ReverseOptions { memory: Memory::Off, ..options() });
     for _ in 0..3 {
         assert_eq!(ask(server.address, &request_for(7, 0, 100)), 7);
     }
     assert_eq!(server.metric("reverse_memory_hits_total"), 0);
 }
 
-/// Behind a request that nobody outranks, the same is asked many times; then all are answered by one search.
+/// Behind a request that no other outranks, the same request is sent many times; then one search answers all.
 #[test]
-fn the_same_question_is_searched_once() {
+fn equal_requests_are_searched_once() {
     for execution in on_threads() {
         let (threads, execution) = (execution.service.workers.get() as u64, execution);
         let blockers = if execution.execution == Execution::ThreadPool { threads } else { 1 };
@@ -92,7 +92,7 @@ fn the_same_question_is_searched_once() {
 }
 
 #[test]
-fn nobody_searches_on_for_a_client_that_has_gone() {
+fn the_search_ends_when_its_client_disconnects() {
     for options in on_threads() {
         let server = run(options);
         let hashed = || server.metric("reverse_candidates_total");
@@ -108,14 +108,14 @@ fn nobody_searches_on_for_a_client_that_has_gone() {
     }
 }
 
-/// Forty searches through one range, and the time of little more than one: had each been searched for by itself,
-/// each would have been served.
+/// Forty searches through one range, in little more than the time of one: with separate searches, each would
+/// have been served.
 #[test]
 fn searches_through_the_same_range_are_done_in_one_pass() {
     let server = run(with(one_worker(), |config| config.discipline = Discipline::Fifo));
     let blocker = Peer::send(server.address, &endless(1));
     wait_until("the blocker is served", || server.levels().1 == 1);
-    // Far from where the blocker is, so that it does not answer them on its own way.
+    // Far from the blocker's range, so that it does not answer them as riders.
     let (start, end) = (1 << 60, (1 << 60) + 200_000);
     let numbers: Vec<u64> = (0..40).map(|i| start + i * 5_000).collect();
     let peers: Vec<Peer> =

@@ -1,4 +1,4 @@
-//! The whole server as the command line runs it, until a signal ends it.
+//! The whole server as on the command line, until a signal ends it.
 
 use std::sync::mpsc;
 use std::thread;
@@ -9,9 +9,9 @@ use kendall_testbed::alone;
 use rustix::process::{Signal, getpid, kill_process};
 
 #[test]
-fn a_signal_ends_the_server_after_what_is_in_flight() {
+fn a_signal_ends_the_server_after_the_requests_in_flight() {
     // Signals are for the whole process.
-    if !alone("signals::a_signal_ends_the_server_after_what_is_in_flight") {
+    if !alone("signals::a_signal_ends_the_server_after_the_requests_in_flight") {
         return;
     }
     let (sender, addresses) = mpsc::channel();
@@ -21,7 +21,7 @@ fn a_signal_ends_the_server_after_what_is_in_flight() {
     check_that_others_are_served(address);
     let x = 900_000;
     let in_flight = Peer::send(address, &request_for(x, 0, 1_000_000));
-    // Connections are served in the order in which they come, so by now that request is at the server.
+    // Connections are accepted in order, so by now the server has that request.
     check_that_others_are_served(address);
     kill_process(getpid(), Signal::TERM).unwrap();
     assert_eq!(in_flight.answer(), x);

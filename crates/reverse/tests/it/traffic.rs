@@ -1,4 +1,4 @@
-//! Recorded traffic, played again: the client's part to the server, and the server's part to the client.
+//! Recorded traffic, replayed: the client's part to the server, and the server's part to the client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -15,17 +15,17 @@ use kendall_reverse::protocol::{REQUEST_BYTES, Request, decode_answer};
 use kendall_reverse::{Parameters, ReverseWorkload};
 use kendall_testbed::LIMIT;
 
-/// Longer than the server takes to read what is there, so that what was sent in pieces arrives in pieces.
+/// Longer than the server takes to read the buffered bytes, so that pieces arrive separately.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// One recorded connection.
 struct Conversation {
     name: &'static str,
-    /// What the client sent, segment by segment.
+    /// The bytes of the client, segment by segment.
     segments: Vec<Vec<u8>>,
     /// Whether it closed its side before it had the answer.
     half_closed: bool,
-    /// All that the server sent.
+    /// All bytes of the server.
     answer: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ fn recorded() -> Vec<Conversation> {
             ("> ", hex) => conversation.segments.push(bytes(hex)),
             ("< ", "end") => {}
             ("< ", hex) => conversation.answer.extend(bytes(hex)),
-            _ => panic!("{line:?} is no line of a conversation"),
+            _ => panic!("{line:?} is not a line of a conversation"),
         }
     }
     all
@@ -78,7 +78,7 @@ fn the_server_answers_recorded_clients_as_it_was_recorded() {
     server.check_conservation();
 }
 
-/// A server that takes one request of 49 bytes, answers in pieces of this length, and hands out what it took.
+/// A server that reads one request of 49 bytes, answers in pieces of this length, and returns the request.
 fn recorded_server(answer: Vec<u8>, piece_bytes: usize) -> (SocketAddr, thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -97,7 +97,7 @@ fn recorded_server(answer: Vec<u8>, piece_bytes: usize) -> (SocketAddr, thread::
 }
 
 #[test]
-fn the_client_asks_and_judges_as_it_was_recorded() {
+fn the_client_sends_and_judges_as_recorded() {
     let any = Parameters { difficulty: 1, repeat_percent: 0.0, priority_lambda: 0.0, start: None };
     let mut judged = Vec::new();
     for conversation in recorded().iter().filter(|recorded| recorded.sent().len() == REQUEST_BYTES) {
@@ -105,7 +105,7 @@ fn the_client_asks_and_judges_as_it_was_recorded() {
         let request = Request::decode(&conversation.sent()).unwrap();
         assert_eq!(request.encode().to_vec(), conversation.sent(), "{name}");
         let answer = decode_answer(conversation.answer.clone().try_into().unwrap());
-        // By the digest of the test's own client, not that of the system.
+        // Computed by the test's own client, not by the system.
         let holds =
             (request.start..request.end).contains(&answer) && crate::peer::digest(answer) == request.digest;
         for piece_bytes in [8, 3] {

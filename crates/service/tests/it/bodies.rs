@@ -1,4 +1,4 @@
-//! Bodies that stream: into a handler's sink while the work goes on, and out of it to each client at its own pace.
+//! Streamed bodies: into a handler's sink during the work, and out of it to each client at its own pace.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -28,13 +28,13 @@ fn a_body_of_any_length_in_any_pieces_comes_back_and_the_connection_goes_on() {
             assert_eq!(peer.take(3), b"xyz");
         }
     }
-    // An answer is counted after it was handed over.
-    wait_until("as much is given back as was taken", || {
+    // An answer is counted after it was passed on.
+    wait_until("all memory is released", || {
         server.metric("body_bytes_total") == server.metric("stream_bytes_total")
     });
 }
 
-/// The worker's part is long over, the client's is not; then the other way round.
+/// The worker's part is long over, the client's is not; then the reverse.
 #[test]
 fn the_work_waits_for_no_body_and_holds_no_worker_for_one() {
     let server = Server::new(config(1));
@@ -53,7 +53,7 @@ fn the_work_waits_for_no_body_and_holds_no_worker_for_one() {
 }
 
 #[test]
-fn who_sends_less_than_announced_frees_its_worker() {
+fn a_client_that_sends_less_than_announced_frees_its_worker() {
     let server = Server::new(config(1));
     let mut peer = Peer::connect(&server);
     peer.send(b"hold 10\nhalf");
@@ -86,7 +86,7 @@ fn a_slow_body_is_awaited_and_one_that_trickles_is_not() {
         let _ = (&trickling.0).write_all(b"x");
     }
     assert_eq!(slow.take(body.len()), body, "though it took twice the patience");
-    wait_until("the other is let go", || server.closed("deadline") == 1);
+    wait_until("the other is disconnected", || server.closed("deadline") == 1);
     assert_eq!(server.truncated(), 1);
 }
 
@@ -114,7 +114,7 @@ fn a_body_without_a_place_is_refused_and_costs_only_its_connection() {
 }
 
 #[test]
-fn refused_for_want_of_room_a_client_reads_so_though_it_sends_all_first() {
+fn a_rejected_client_reads_the_rejection_after_sending_all() {
     let server = Server::new(Config { max_waiting: 0, ..config(1) });
     let mut held = Peer::connect(&server);
     held.send(b"hold 0\n");
@@ -142,7 +142,7 @@ fn requests_that_ask_the_same_are_served_once_and_keep_their_bodies() {
     }
 }
 
-/// Rows of a request are there while its work goes on; who joins later reads them from the first on.
+/// Rows of a request are there during its work; a request that joins later reads them from the first.
 #[test]
 fn an_answer_begins_before_its_work_is_over() {
     let server = Server::new(config(1));
@@ -174,13 +174,17 @@ fn a_slow_reader_holds_no_worker_and_little_memory() {
     other.send(b"work 2\nab");
     assert_eq!(other.take(2), b"ab");
     sleep(Duration::from_millis(100));
-    assert!(server.rows_made() < ROWS / 2, "{} rows were made of those that nobody took", server.rows_made());
+    assert!(
+        server.rows_made() < ROWS / 2,
+        "{} rows were made, although no client read them",
+        server.rows_made()
+    );
     let all = slow.take(ROWS as usize * 8);
     assert_eq!(all[all.len() - 8..], (ROWS - 1).to_be_bytes());
 }
 
 #[test]
-fn whoever_leaves_a_stream_ends_its_work() {
+fn a_client_that_leaves_a_stream_ends_its_work() {
     let server = Server::new(config(1));
     let mut peer = Peer::connect(&server);
     peer.send(b"rows 500\n");
@@ -190,7 +194,7 @@ fn whoever_leaves_a_stream_ends_its_work() {
     assert_eq!(server.requests("cancelled"), 1);
 }
 
-/// Else a client would take the part for the whole.
+/// Otherwise a client would take the part for the whole.
 #[test]
 fn an_answer_that_cannot_go_on_ends_with_a_reset() {
     let server = Server::new(config(1));

@@ -1,11 +1,11 @@
-//! A system of sessions, to drive the runtime with. Requests and messages are lines:
+//! A system of sessions, for tests of the runtime. Requests and messages are lines:
 //!
 //! | request | what happens |
 //! | --- | --- |
 //! | `i am NAME` | the session is NAME's; no answer |
 //! | `to NAME TEXT` | NAME's session gets TEXT; the answer is `sent`, or why it was not |
-//! | `pass NAME TEXT` | NAME's session gets TEXT in place of an answer; if it cannot, the answer is `kept TEXT` |
-//! | `hold TEXT` | answered `held TEXT` once the gate is open; turned away, `no TEXT` |
+//! | `pass NAME TEXT` | NAME's session gets TEXT instead of an answer; if it cannot, the answer is `kept TEXT` |
+//! | `hold TEXT` | answered `held TEXT` once the gate is open; if rejected, `no TEXT` |
 //! | `now TEXT` | answered `now TEXT` without work |
 //! | `await TEXT` | answered `awaited TEXT` once the gate is open, without a worker; `await panic` is answered `no panic` |
 
@@ -17,8 +17,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use kendall_service::{
-    Config, Delivery, Heard, Hearing, Malformed, Message, Outlet, PushError, Server, SessionLimits, Sessions,
-    Step, Turn,
+    Config, Delivery, Malformed, Message, Outlet, PushError, Server, SessionDecoded, SessionDecoding,
+    SessionLimits, Sessions, Step, Turn,
 };
 use kendall_station::Job;
 use kendall_testbed::Running;
@@ -36,7 +36,7 @@ impl Message for Line {
     }
 }
 
-/// What the test sees of the club.
+/// The test's view of the club.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) gate: AtomicBool,
@@ -80,17 +80,17 @@ impl Sessions for Club {
         Guest { outlet, name: None }
     }
 
-    fn decode(&self, guest: &mut Guest, bytes: &[u8]) -> Hearing<Self> {
+    fn decode(&self, guest: &mut Guest, bytes: &[u8]) -> SessionDecoding<Self> {
         let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
         let text = std::str::from_utf8(&bytes[..end]).map_err(|_| Malformed)?;
         let (verb, rest) = text.split_once(' ').ok_or(Malformed)?;
-        let work = |task| Heard::work(end + 1, Job::new(), task, Line(format!("no {rest}")));
+        let work = |task| SessionDecoded::work(end + 1, Job::new(), task, Line(format!("no {rest}")));
         Ok(Some(match verb {
             "i" => {
                 let name = rest.strip_prefix("am ").ok_or(Malformed)?.to_owned();
                 self.0.present.lock().unwrap().insert(name.clone(), guest.outlet.clone());
                 guest.name = Some(name);
-                Heard::nothing(end + 1)
+                SessionDecoded::nothing(end + 1)
             }
             "to" => {
                 let (name, text) = rest.split_once(' ').ok_or(Malformed)?;
@@ -101,12 +101,12 @@ impl Sessions for Club {
                 work(Task::Pass { name: name.into(), text: text.into() })
             }
             "hold" => work(Task::Hold(rest.into())),
-            "await" => Heard::awaited(
+            "await" => SessionDecoded::awaited(
                 end + 1,
                 awaited(Arc::clone(&self.0), rest.to_owned()),
                 Line(format!("no {rest}")),
             ),
-            "now" => Heard::answer(end + 1, Line(format!("now {rest}"))),
+            "now" => SessionDecoded::answer(end + 1, Line(format!("now {rest}"))),
             _ => return Err(Malformed),
         }))
     }

@@ -20,7 +20,7 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Sockets of the clients that are made while there still are descriptors.
+/// Sockets of clients, created while there still are descriptors.
 fn sockets(count: usize) -> Vec<TcpStream> {
     (0..count).map(|_| socket(AddressFamily::INET, SocketType::STREAM, None).unwrap().into()).collect()
 }
@@ -48,7 +48,7 @@ fn without_descriptors_connections_are_closed_at_once_and_nothing_spins() {
     let late = sockets(10);
     let highest = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().file_name());
     let highest = highest.map(|name| name.to_str().unwrap().parse::<u64>().unwrap()).max().unwrap();
-    // Every number below the highest is taken, or is taken here.
+    // Every number below the highest is in use, or is taken here.
     let _fill: Vec<fs::File> = (0..highest)
         .map(|_| fs::File::open("/dev/null").unwrap())
         .take_while(|file| number(file) < highest)
@@ -57,14 +57,14 @@ fn without_descriptors_connections_are_closed_at_once_and_nothing_spins() {
     assert!(fs::File::open("/dev/null").is_err(), "no descriptor is left");
 
     let before = cpu_time();
-    // Kept to the end: each that is dropped frees a descriptor.
+    // Kept to the end: dropping one frees a descriptor.
     let mut late = connect_all(late, server.address);
     late.iter_mut().for_each(|peer| assert_eq!(peer.line(), "", "closed unanswered"));
     std::thread::sleep(Duration::from_millis(300));
     let used = cpu_time() - before;
     assert!(used < Duration::from_millis(150), "{used:?} of CPU in 300 ms of idleness");
     wait_until("all are counted", || server.closed("descriptors") == 10);
-    assert_eq!(early.ask("work 3\n"), "done 3", "who is in is served");
+    assert_eq!(early.ask("work 3\n"), "done 3", "an open connection is served");
 
     set_soft_limit(getrlimit(Resource::Nofile).maximum);
     assert_eq!(Peer::connect(server.address).ask("now\n"), "now");

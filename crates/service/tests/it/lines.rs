@@ -1,5 +1,5 @@
-//! A system of lines, to drive the runtime with: several requests a connection, work of any length, and work
-//! that lasts until the test lets go.
+//! A system of lines, for tests of the runtime: several requests per connection, work of any length, and work that
+//! lasts until the test ends it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -17,11 +17,11 @@ use kendall_testbed::{LIMIT, Running, reset};
 
 pub(crate) const MAX_BYTES: usize = 64;
 
-/// What the test and the handler share.
+/// The shared state of the test and the handler.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     open: AtomicBool,
-    /// Chunks done of each `hold`, by its weight.
+    /// The number of chunks of each `hold`, by its weight.
     chunks: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -36,8 +36,8 @@ impl Gate {
 }
 
 /// Requests: `work N` counts to N, `hold W` lasts until the gate opens, with weight W, and so does `same W`, which
-/// asks what every other `same` asks; `tell` answers all of these besides itself; `now` needs no work, `quit`
-/// closes, `panic` panics. Each is a line, and so is each answer; a refusal is `no`.
+/// is equal to every other `same`; `all` answers all of these as well; `now` needs no work, `quit` closes, `panic`
+/// panics. Each is a line, and so is each answer; a rejection is `no`.
 #[derive(Default)]
 pub(crate) struct Lines {
     gate: Arc<Gate>,
@@ -49,7 +49,7 @@ const BYE: &str = "bye";
 pub(crate) enum Task {
     Work { done: u64, of: u64 },
     Hold { weight: u64 },
-    Tell,
+    All,
     Panic,
 }
 
@@ -72,7 +72,7 @@ impl Handler for Lines {
             "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }),
             "hold" => hold(),
             "same" => hold().sharing(SAME.into()),
-            "tell" => work(99.0, Size::Unknown, Task::Tell),
+            "all" => work(99.0, Size::Unknown, Task::All),
             "panic" => work(1.0, Size::Unknown, Task::Panic),
             "now" => Decoded::answer(end + 1, "now".into()),
             "quit" => Decoded::answer(end + 1, BYE.into()),
@@ -91,9 +91,9 @@ impl Handler for Lines {
                     Step::Continue { attained: more as f64 }
                 }
             }
-            Task::Tell => {
+            Task::All => {
                 turn.answer_besides(SAME.into(), "besides".into());
-                Step::Done("told".into())
+                Step::Done("all".into())
             }
             Task::Hold { .. } if self.gate.open.load(Ordering::SeqCst) => Step::Done("held".into()),
             Task::Hold { weight } => {
@@ -135,7 +135,7 @@ impl Server {
     }
 }
 
-/// Runs a server while a test does.
+/// Runs a server for the duration of a test.
 pub(crate) fn run<S: System>(server: kendall_service::Server<S>) -> Running {
     let (address, metrics, stop) = (server.local_addr(), server.handle(), server.handle());
     Running::new(address, move || metrics.metrics_text(), move || stop.shut_down(), || server.run())
@@ -181,7 +181,7 @@ impl Peer {
         }
     }
 
-    /// Goes away with a reset.
+    /// Disconnects with a reset.
     pub(crate) fn reset(self) {
         reset(self.0.into_inner());
     }

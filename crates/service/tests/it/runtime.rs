@@ -25,7 +25,7 @@ fn a_connection_carries_many_requests_and_answers_come_in_their_order() {
     wait_until("the connection is closed", || server.closed("finished") == 1);
 }
 
-/// The station has room for K = workers + max_waiting, exactly; 0 waiting makes it a loss system.
+/// The capacity of the station is K = workers + max_waiting, exactly; 0 waiting makes it a loss system.
 #[test]
 fn a_full_station_refuses_and_the_connection_goes_on() {
     for max_waiting in [0, 3] {
@@ -35,7 +35,7 @@ fn a_full_station_refuses_and_the_connection_goes_on() {
         wait_until("the station is full", || server.levels() == (max_waiting as u64, 2));
         let mut late = Peer::connect(server.address);
         assert_eq!(late.ask("hold 1\n"), "no");
-        assert_eq!(late.ask("now\n"), "now", "what needs no work needs no room");
+        assert_eq!(late.ask("now\n"), "now", "a request without work needs no capacity");
         server.gate.open();
         held.iter_mut().for_each(|peer| assert_eq!(peer.line(), "held"));
         wait_until("the workers are free", || server.levels() == (0, 0));
@@ -45,10 +45,9 @@ fn a_full_station_refuses_and_the_connection_goes_on() {
     }
 }
 
-/// Whoever has an answer finds the place free that it took: a station without waiting room never refuses the only
-/// client there is.
+/// A client that has an answer finds capacity: a station without a queue never rejects its only client.
 #[test]
-fn an_answer_frees_its_place_before_it_is_sent() {
+fn an_answer_frees_capacity_before_it_is_sent() {
     let server = Server::new(Config { max_waiting: 0, ..config(1) });
     let mut peer = Peer::connect(server.address);
     for _ in 0..3000 {
@@ -68,7 +67,7 @@ fn a_panic_of_the_handler_costs_one_request_and_no_worker() {
 }
 
 #[test]
-fn what_is_no_request_is_closed_unanswered() {
+fn bytes_that_are_not_a_request_close_the_connection() {
     let server = Server::new(config(1));
     let endless = "x".repeat(crate::lines::MAX_BYTES + 1);
     for text in ["nonsense\n", "\n", &endless] {
@@ -104,8 +103,8 @@ fn a_client_that_takes_no_answers_is_dropped() {
     assert_eq!(Peer::connect(server.address).ask("now\n"), "now");
 }
 
-/// In order, and one worker's services do not overlap. Service is what passed between start and end and the handing
-/// over of the answer.
+/// In order, and one worker's services do not overlap. Service is the time between start and end plus the passing on of
+/// the answer.
 #[test]
 fn stamps_are_written_for_answered_requests_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -123,11 +122,11 @@ fn stamps_are_written_for_answered_requests_and_no_others() {
     }
     for stamp in stamps {
         assert!(stamp.queued <= stamp.started && stamp.started <= stamp.finished, "{stamp:?}");
-        assert!(stamp.service >= stamp.finished - stamp.started, "nobody was interrupted: {stamp:?}");
+        assert!(stamp.service >= stamp.finished - stamp.started, "no service was interrupted: {stamp:?}");
     }
 }
 
-/// During the grace, kept connections get no new service, however much they ask for.
+/// During the grace period, kept connections get no new service, however many requests they send.
 #[test]
 fn shutdown_ends_kept_connections_after_the_request_they_are_at() {
     let server = Server::new(Config { grace: LIMIT, ..config(1) });
@@ -205,7 +204,7 @@ fn the_times_in_the_metrics_add_up() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_named_with_the_way_out() {
+fn an_address_in_use_is_reported_with_the_option_to_change() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let bind = |config| kendall_service::Server::bind(config, crate::lines::Lines::default());

@@ -1,4 +1,4 @@
-//! Sessions over TLS: they are those without, and what goes wrong before they begin is counted.
+//! Sessions over TLS: they behave like plain ones, and failures before they begin are counted.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::lines::config;
 
 type Secured = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
-/// A server with its own certificate, and how clients speak to it.
+/// A server with its own certificate, and the configuration of its clients.
 fn serve(config: Config) -> (Running, Arc<Book>, Arc<ClientConfig>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate = CertificateDer::from(made.cert.der().to_vec());
@@ -70,7 +70,7 @@ fn answers_and_pushes_arrive_and_the_end_is_in_order() {
     let mut answers = [line(&mut anna), line(&mut anna)];
     answers.sort();
     assert_eq!(answers, ["now 1\n", "sent\n"]);
-    // More than a record of TLS and than the socket takes at a time.
+    // More than a record of TLS and than the socket accepts at a time.
     let text = "x".repeat(200_000);
     book.push("ben", &text).unwrap();
     assert_eq!(line(&mut ben).trim_end(), text);
@@ -81,7 +81,7 @@ fn answers_and_pushes_arrive_and_the_end_is_in_order() {
 }
 
 #[test]
-fn clients_that_do_not_speak_tls_or_are_silent_are_let_go_and_counted() {
+fn clients_without_tls_or_silent_ones_are_disconnected_and_counted() {
     let (server, book, tls) = serve(Config { patience: Duration::from_millis(200), ..config(1) });
     let silent = tcp(&server);
     let mut plain = tcp(&server);

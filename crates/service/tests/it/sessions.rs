@@ -1,4 +1,4 @@
-//! Lasting connections over which the server speaks unasked.
+//! Lasting connections over which the server also sends messages without a request.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,7 +25,8 @@ fn an_answer_may_arrive_on_another_users_session() {
     assert_eq!(server.metric("session_messages_total"), 5);
 }
 
-/// Who has the message finds its request answered, not in service still, so that it can leave without anything being cancelled.
+/// A client with the message finds its request answered, not still in service, so that it can disconnect without a
+/// cancellation.
 #[test]
 fn a_request_is_counted_before_its_message_arrives_elsewhere() {
     let (server, book) = serve(config(2), SessionLimits::default());
@@ -81,7 +82,7 @@ fn an_awaited_answer_takes_no_worker() {
     let mut anna = Peer::connect(server.address);
     anna.send("i am anna\nawait 1\nawait panic\nawait 2\nnow 3\n");
     assert_eq!(anna.line(), "no panic");
-    // The one worker is free, and a place of three was given back.
+    // The only worker is free, and one of three requests was completed.
     assert_eq!(anna.line(), "now 3");
     anna.send("to anna hello\nnow 4\n");
     assert_eq!([anna.line(), anna.line()], ["hello", "sent"]);
@@ -123,10 +124,10 @@ fn a_full_queue_refuses_pushes_and_the_session_goes_on() {
     anna.send("i am anna\n");
     wait_until("she is there", || book.names() == ["anna"]);
     let pushed = fill(&book);
-    // The kernel may have taken some of it by now.
+    // The kernel may have accepted some of it by now.
     let was_sent = ben.ask("to anna hello\n") == "sent";
     assert_eq!(server.metric("session_pushes_refused_total"), 2 - u64::from(was_sent));
-    // Its request is read once there is a place again, and its answer comes after what was pushed before.
+    // Its request is read once the queue has space again, and its answer comes after the earlier pushes.
     anna.send("now 1\n");
     (0..pushed).for_each(|_| assert_eq!(anna.line().len(), 10_000));
     assert!(!was_sent || anna.line() == "hello");
@@ -166,7 +167,7 @@ fn no_more_requests_of_a_session_are_read_than_may_be_in_service() {
 }
 
 #[test]
-fn a_request_that_is_turned_away_is_named_and_the_session_goes_on() {
+fn a_rejected_request_is_named_and_the_session_continues() {
     let (server, book) = serve(Config { max_waiting: 0, ..config(1) }, SessionLimits::default());
     let mut anna = Peer::connect(server.address);
     anna.send("hold 1\n");
@@ -179,7 +180,7 @@ fn a_request_that_is_turned_away_is_named_and_the_session_goes_on() {
     assert_eq!((server.requests("queue-full"), server.requests("answered")), (1, 2));
 }
 
-/// However a session ends, the system is told once, and what was in service for it is withdrawn.
+/// However a session ends, the system is notified once, and its requests in service are withdrawn.
 #[test]
 fn every_session_that_opens_closes_once() {
     let limits = SessionLimits { idle: Duration::from_millis(100), ..SessionLimits::default() };
@@ -204,10 +205,10 @@ fn every_session_that_opens_closes_once() {
     wait_until("it is counted", || (server.closed("malformed"), server.closed("idle")) == (1, 1));
     let mut busy = name("e");
     wait_until("it is served", || server.levels() == (0, 1));
-    // Twice as long as it may be idle, and no other way to see that it is not closed.
+    // Twice as long as it may be idle; there is no other way to see that it is not closed.
     std::thread::sleep(2 * limits.idle);
     book.gate.store(true, Ordering::SeqCst);
-    assert_eq!(busy.line(), "held e", "who waits for an answer is not idle");
+    assert_eq!(busy.line(), "held e", "a client that waits for an answer is not idle");
     drop(busy);
     wait_until("all are closed", || book.closed.load(Ordering::SeqCst) == 5);
     assert!(book.names().is_empty());

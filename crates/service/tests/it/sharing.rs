@@ -1,4 +1,4 @@
-//! Requests that ask the same are served as one.
+//! Equal requests are served as one.
 
 use crate::lines::{Peer, Server, config};
 use kendall_record::stamps;
@@ -17,7 +17,7 @@ fn wait_for(server: &Server, waiting: u64, busy: u64) {
 }
 
 #[test]
-fn those_who_ask_what_is_served_get_its_answer_and_cost_no_service() {
+fn requests_equal_to_one_in_service_get_its_answer_without_service() {
     let folder = tempfile::tempdir().unwrap();
     let stamps_file = folder.path().join("stamps");
     let server = Server::new(Config { stamps: Some(stamps_file.clone()), ..config(3) });
@@ -54,7 +54,7 @@ fn the_answer_comes_as_long_as_one_of_them_stays_and_the_work_ends_with_the_last
     second.reset();
     wait_for(&server, 0, 0);
     assert_eq!(server.requests("cancelled"), 2);
-    // Who comes now opens a flight anew.
+    // A request that comes now opens a new flight.
     let mut third = asking(&server, "same 1\n");
     wait_for(&server, 0, 1);
     server.gate.open();
@@ -63,7 +63,7 @@ fn the_answer_comes_as_long_as_one_of_them_stays_and_the_work_ends_with_the_last
 }
 
 #[test]
-fn those_who_wait_together_weigh_together() {
+fn waiting_equal_requests_add_their_weights() {
     let discipline = Discipline::PreemptivePriority;
     let server = Server::new(Config { discipline, ..config(1) });
     let _served = asking(&server, "hold 5\n");
@@ -73,7 +73,7 @@ fn those_who_wait_together_weigh_together() {
     assert_eq!(server.gate.chunks(3), 0);
     let other = asking(&server, "same 3\n");
     wait_until("6 outranks 5", || server.gate.chunks(3) > 0);
-    // Alone again, it makes way.
+    // Alone again, it yields.
     other.reset();
     let before = server.gate.chunks(5);
     wait_until("5 outranks 3", || server.gate.chunks(5) > before);
@@ -84,13 +84,13 @@ fn those_who_wait_together_weigh_together() {
 }
 
 #[test]
-fn what_is_answered_on_the_way_leaves_the_queue() {
+fn requests_answered_by_another_turn_leave_the_queue() {
     let server = Server::new(Config { discipline: Discipline::PreemptivePriority, ..config(1) });
     let mut served = asking(&server, "hold 5\n");
     wait_for(&server, 0, 1);
     let mut peers = [asking(&server, "same 1\n"), asking(&server, "same 1\n")];
     wait_for(&server, 2, 1);
-    assert_eq!(asking(&server, "tell\n").line(), "told");
+    assert_eq!(asking(&server, "all\n").line(), "all");
     peers.iter_mut().for_each(|peer| assert_eq!(peer.line(), "besides"));
     wait_for(&server, 0, 1);
     server.gate.open();

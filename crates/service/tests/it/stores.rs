@@ -5,9 +5,9 @@
 //! | `put` | bytes of its body | the body, without work |
 //! | `work` | the same | the body, after a moment's work |
 //! | `hold` | the same | the body, once the gate is open |
-//! | `same` | the same | as `hold`; all of them ask the same |
+//! | `same` | the same | as `hold`; all of them are equal |
 //! | `vain` | the same | `no` after a moment's work, whatever the body |
-//! | `rows` | rows | the numbers below N, of which the gate keeps the last; all of them ask the same |
+//! | `rows` | rows | the numbers below N, of which the gate keeps the last; all of them are equal |
 //! | `crash` | 0 | one row, then the handler panics |
 
 use std::future::ready;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use kendall_service::{
     BodyFuture, Config, Decoded, Decoding, Handler, Malformed, Reader, Reply, Sink, Source, Step, Then, Turn,
-    Whole,
+    WholeBody,
 };
 use kendall_station::Job;
 use kendall_testbed::{LIMIT, Running, reset};
@@ -29,7 +29,7 @@ use tokio::sync::watch;
 
 use crate::lines::run;
 
-/// The most that a store takes.
+/// The largest body that a store accepts.
 pub(crate) const MOST: usize = 4_000_000;
 /// Rows in a piece.
 const PIECE_ROWS: u64 = 1000;
@@ -65,7 +65,7 @@ pub(crate) enum Task {
     Crash { begun: bool },
 }
 
-/// What a request comes to.
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Text(&'static str),
@@ -73,11 +73,11 @@ pub(crate) enum Answer {
     Refused,
 }
 
-/// A body in memory, in rooms of odd sizes.
+/// A body in memory, in buffers of odd sizes.
 #[derive(Debug)]
 struct Store {
     bytes: Vec<u8>,
-    room: [u8; 777],
+    buffer: [u8; 777],
     length: u64,
     gate: Arc<Gate>,
 }
@@ -87,14 +87,14 @@ impl Sink<Answer> for Store {
         self.length
     }
 
-    fn room(&mut self) -> BodyFuture<'_, &mut [u8]> {
+    fn buffer(&mut self) -> BodyFuture<'_, &mut [u8]> {
         let full = self.bytes.len() >= MOST;
-        let room = if full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(&mut self.room[..]) };
-        Box::pin(ready(room))
+        let buffer = if full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(&mut self.buffer[..]) };
+        Box::pin(ready(buffer))
     }
 
     fn filled(&mut self, bytes: usize) -> BodyFuture<'_, ()> {
-        self.bytes.extend(&self.room[..bytes]);
+        self.bytes.extend(&self.buffer[..bytes]);
         Box::pin(ready(Ok(())))
     }
 
@@ -108,11 +108,11 @@ impl Sink<Answer> for Store {
 
     fn finish(self: Box<Self>, _: Answer) -> (Box<dyn Reader>, Then) {
         assert_eq!(self.bytes.len() as u64, self.length);
-        (Box::new(Whole::new(self.bytes)), Then::Keep)
+        (Box::new(WholeBody::new(self.bytes)), Then::Keep)
     }
 }
 
-/// Rows as far as they are done.
+/// The rows that are done.
 #[derive(Debug)]
 pub(crate) struct Rows {
     done: watch::Receiver<u64>,
@@ -137,7 +137,7 @@ impl Reader for RowReader {
     fn piece(&mut self) -> BodyFuture<'_, &[u8]> {
         Box::pin(async {
             let at = self.at;
-            // An error is the end of the work: all that is done is there.
+            // An error is the end of the work: all rows that are done are there.
             let _ = self.rows.done.wait_for(|&done| done > at).await;
             let done = *self.rows.done.borrow();
             self.at = done.min(at + PIECE_ROWS);
@@ -171,7 +171,7 @@ impl Handler for Stores {
         let (verb, number) =
             std::str::from_utf8(&bytes[..end]).ok().and_then(|text| text.split_once(' ')).ok_or(Malformed)?;
         let length = number.parse().map_err(|_| Malformed)?;
-        let store = Store { bytes: Vec::new(), room: [0; 777], length, gate: Arc::clone(&self.gate) };
+        let store = Store { bytes: Vec::new(), buffer: [0; 777], length, gate: Arc::clone(&self.gate) };
         let work = |task| Decoded::work(used_bytes, Job::new(), task);
         Ok(Some(match verb {
             "put" => Decoded::answer(used_bytes, Answer::Text("put")).with_body(store),
@@ -200,7 +200,7 @@ impl Handler for Stores {
                 let last = if self.gate.is_open() { *to } else { *to - 1 };
                 rows.send_modify(|done| *done = (*done + PIECE_ROWS).min(last));
                 if *rows.borrow() == *to {
-                    return done("nobody reads this");
+                    return done("no client reads this");
                 }
             }
             Task::Crash { begun: false } => {
@@ -290,13 +290,13 @@ impl Peer {
         bytes
     }
 
-    /// All until the server closes the connection.
+    /// All bytes until the server closes the connection.
     pub(crate) fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.0.read_to_end(&mut bytes).map(|_| bytes)
     }
 
-    /// Goes away with a reset.
+    /// Disconnects with a reset.
     pub(crate) fn reset(self) {
         reset(self.0);
     }

@@ -1,5 +1,5 @@
-//! Many clients that ask, wait, pipeline, reset, close and send garbage at once, under every discipline. Whatever
-//! happened in which order, everything is accounted for in the end and every answer was right.
+//! Many clients that send requests, wait, pipeline, reset, close and send garbage at once, under every
+//! discipline. In any order of events, everything is accounted for in the end and every answer is right.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -14,7 +14,7 @@ use rand::RngExt as _;
 const CLIENTS: u64 = 8;
 const VISITS: u64 = 30;
 
-/// One client's visits: how many requests got an answer, and how many a refusal.
+/// One client's visits: the number of requests with an answer, and with a rejection.
 fn visit(server: SocketAddr, client: u64) -> (u64, u64) {
     let mut rng = stream(client, Purpose::Request, 0);
     let (mut answered, mut refused) = (0, 0);
@@ -64,7 +64,8 @@ fn everything_is_accounted_for_under_every_discipline() {
         let received = server.metric("requests_received_total");
         let ended = ["answered", "queue-full", "cancelled"].map(|outcome| server.requests(outcome));
         assert_eq!(received, ended.iter().sum::<u64>(), "{discipline}: {ended:?}");
-        // Those who reset may have been answered or refused before; the others have seen what is counted.
+        // Requests of clients that reset may have been answered or rejected before; the others have seen what is
+        // counted.
         assert!(ended[0] >= answered && ended[1] >= refused, "{discipline}: {ended:?} {answered} {refused}");
         assert!(answered > 0);
     }

@@ -1,4 +1,4 @@
-//! What the simulation says of a network.
+//! The answer of a network simulation.
 
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ use super::watch::{Counts, PHASES, Stands, Totals, Watch, ratio};
 use crate::SimulationError;
 use crate::observer::{self, Observer};
 
-/// What the simulation says of a network: as a whole, and of each node.
+/// The answer of a network simulation: for the network as a whole, and for each node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkAnswer {
-    /// From the instant a customer came from outside until it left: its visits, and the time between retries. The number
-    /// in the system counts all that have not left, those between retries included; lost are all that were not served;
-    /// the utilisation is that of all servers together.
+    /// From the instant a customer arrived from outside until it left: its visits, and the time between retries. The
+    /// number in the system counts all that have not left, those between retries included; lost are all that were not
+    /// served; the utilisation is that of all servers together.
     pub overall: Answer,
     /// Of each node, in the order of the network.
     pub nodes: Vec<NodeAnswer>,
-    /// The share of all customers that left because there was no room.
+    /// The share of all customers that left because a node was full.
     pub turned_away: Estimate,
     /// The share of all customers that left because they lost their patience.
     pub abandoned: Estimate,
@@ -28,17 +28,17 @@ pub struct NetworkAnswer {
     /// By phase of the period, where the arrivals have one; the rest of this answer is the average over the period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseAnswer>,
-    /// Of the whole simulation, warm-up included.
+    /// The customers of the whole simulation, warm-up included.
     pub counts: Counts,
 }
 
-/// What the simulation says of one node.
+/// The answer for one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeAnswer {
     /// Its name.
     pub name: String,
-    /// Of single visits: the response time is that of one visit, from coming in until leaving the node, and lost is the
-    /// share of the attempts that were not served. `None` if too few came here.
+    /// Of single visits: the response time is that of one visit, from admission until leaving the node, and lost is the
+    /// share of the attempts that were not served. `None` if too few customers came here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
     /// The mean number of visits of a customer.
@@ -47,24 +47,24 @@ pub struct NodeAnswer {
     pub down: Estimate,
     /// The mean share of the servers that is being set up.
     pub setting_up: Estimate,
-    /// The mean number of customers that are served and wait for room elsewhere.
+    /// The mean number of customers that are served and wait for capacity at another node.
     pub blocked: Estimate,
 }
 
-/// The response times of those that came in one phase of the period.
+/// The response times of customers that arrived in one phase of the period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseAnswer {
     /// The phase, from the beginning of a period, in seconds.
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
-    /// The mean response time of those that came in it and were served.
+    /// The mean response time of those that arrived in it and were served.
     pub response_s: Estimate,
-    /// The share of all served customers that came in it.
+    /// The share of all served customers that arrived in it.
     pub share: Estimate,
 }
 
-/// Makes the answer of one run, or of several independent ones.
+/// Builds the answer of one run, or of several independent ones.
 pub(super) fn of(watches: Vec<Watch>, layout: &Layout, seed: u64) -> Result<NetworkAnswer, SimulationError> {
     let mut counts = Counts::default();
     let (mut overall, mut tallies) = (Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ pub(super) fn of(watches: Vec<Watch>, layout: &Layout, seed: u64) -> Result<Netw
     }
     let all: u64 = overall.iter().map(Observer::customers).sum();
     let overall = observer::answer(overall, &layout.overall, seed)?;
-    // Of the sums, the same share is cut as warm-up as of the customers.
+    // Cuts the same share of the sums as warm-up as of the customers.
     let kept = match &overall.by {
         By::Simulation { customers, .. } => {
             let served = 1.0 - overall.lost.value.min(0.999_999);

@@ -1,4 +1,4 @@
-//! One node while the network runs: its queue, its servers, and what befalls them.
+//! One node while the network runs: its queue, its servers, and the conditions that change them.
 
 mod standing;
 
@@ -14,7 +14,7 @@ use super::until::Until;
 use crate::events;
 use crate::observer::Departure;
 
-/// What has come of an event at a server.
+/// The outcome of an event at a server.
 pub(super) enum Outcome {
     /// A customer is served, and still keeps its server.
     Served(u32),
@@ -27,7 +27,7 @@ struct Running {
     entry: Entry<u32>,
     since_s: f64,
     until: Until,
-    /// The first one waiting when that was planned. Looked at only where service can make somebody less urgent.
+    /// The first one waiting when that was planned. Only used where service can make a customer less urgent.
     planned_for: Option<Ticket>,
 }
 
@@ -40,14 +40,14 @@ enum Power {
 
 pub(super) struct Server {
     running: Option<Running>,
-    /// A customer that was served and has nowhere to go yet.
+    /// A customer that was served and is blocked.
     held: Option<u32>,
-    /// How often the plans of its service, and of its power, have changed.
+    /// How often the plans of its service, and of its on/off state, have changed.
     plan: u32,
     power_plan: u32,
     power: Power,
     broken: bool,
-    /// The service that it still does until it breaks down, by the clock of its operation.
+    /// The remaining service until it breaks down, where only service ages it.
     pub(super) life_s: f64,
 }
 
@@ -63,18 +63,18 @@ pub(super) struct Hall<'a> {
     index: u32,
     queue: Queue<u32>,
     pub(super) servers: Vec<Server>,
-    /// Servers that could serve at once.
+    /// Servers that are ready to serve.
     ready: Vec<u32>,
     pub(super) sharing: Option<Sharing>,
     streams: Streams,
-    /// Customers in the room: waiting, in service, and served but blocked.
+    /// Customers in the node: waiting, in service, and served but blocked.
     pub(super) present: u64,
     /// Servers that serve, that are broken, that are being set up; customers that are blocked.
     pub(super) busy: u64,
     down: u64,
     setting_up: u64,
     pub(super) blocked: u64,
-    /// Customers of other nodes that are blocked until there is room here.
+    /// Customers of other nodes that are blocked until this one has capacity.
     pub(super) awaiting: VecDeque<u32>,
     since_s: f64,
 }
@@ -120,8 +120,8 @@ impl<'a> Hall<'a> {
         self.present < self.spot.room
     }
 
-    /// Whether nobody here can go on unless somebody elsewhere does: all that could be served have been, and are
-    /// blocked, and nobody that waits can leave by impatience.
+    /// Whether no customer here can go on unless one at another node does: all that could be served have been,
+    /// and are blocked, and no waiting customer can leave by impatience.
     pub(super) fn is_stuck(&self) -> bool {
         let impatient = self.spot.conditions().patience.is_some() && !self.queue.is_empty();
         let none_moves = match &self.sharing {
@@ -131,7 +131,7 @@ impl<'a> Hall<'a> {
         !self.has_room() && none_moves && !impatient
     }
 
-    /// Brings the integrals over time up to now. Before anything changes here.
+    /// Brings the integrals over time up to now, before any change of state here.
     pub(super) fn touch(&mut self, scene: &mut Scene<'_>) {
         let time_s = scene.now_s - self.since_s;
         self.since_s = scene.now_s;
@@ -153,7 +153,7 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// A customer comes in; there is room.
+    /// Admits a customer; there is capacity.
     pub(super) fn admit(&mut self, who: u32, scene: &mut Scene<'_>) {
         self.touch(scene);
         self.present += 1;
@@ -177,7 +177,7 @@ impl<'a> Hall<'a> {
             job.size = Size::Exactly(customer.service_s);
         }
         if let Some(server) = self.take_ready() {
-            // Nobody waits while a server is ready.
+            // No customer waits while a server is ready.
             let entry = self.queue.admit(job, who);
             self.start(server, entry, scene);
             return;
@@ -197,7 +197,7 @@ impl<'a> Hall<'a> {
         self.look_ahead(scene);
     }
 
-    /// Somebody waits who did not: a ready server takes the first one, or one in service makes way for it.
+    /// Handles a new waiting customer: a ready server takes the first one, or one in service yields to it.
     fn serve_first_waiting(&mut self, scene: &mut Scene<'_>) {
         if let Some(server) = self.take_ready() {
             self.start_next(server, scene);
@@ -215,7 +215,7 @@ impl<'a> Hall<'a> {
         self.servers[server as usize].power_plan == plan
     }
 
-    /// What was planned for a server in service happens.
+    /// Handles the planned event of a server in service.
     pub(super) fn serve(&mut self, server: u32, scene: &mut Scene<'_>) -> Outcome {
         self.touch(scene);
         self.bring_up_to_date(server, scene.now_s);
@@ -246,7 +246,7 @@ impl<'a> Hall<'a> {
         Outcome::Nothing
     }
 
-    /// A customer that was served leaves the node, and its server turns to the next one.
+    /// Lets a customer that was served leave the node; its server takes the next one.
     pub(super) fn let_go(&mut self, who: u32, scene: &mut Scene<'_>) {
         self.touch(scene);
         self.present -= 1;
@@ -258,7 +258,7 @@ impl<'a> Hall<'a> {
             waiting_s: (response_s - customer.service_s).max(0.0),
             delayed: customer.delayed_here,
         };
-        // Only the network as a whole decides when enough is known.
+        // Only the network as a whole decides when to end.
         let _ = scene.watch.nodes[self.index as usize].departed(scene.now_s, departure);
         if self.sharing.is_none() {
             let slot = &mut self.servers[customer.server as usize];
@@ -270,17 +270,18 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// A customer that waits leaves.
+    /// Removes a customer that waits.
     pub(super) fn withdraw(&mut self, who: u32, scene: &mut Scene<'_>) {
         self.touch(scene);
-        let ticket = scene.of(who).ticket.take().expect("who waits has a receipt");
+        let ticket = scene.of(who).ticket.take().expect("a waiting customer has a receipt");
         let entry = self.queue.remove(ticket);
-        debug_assert!(entry.is_some(), "whose service has not begun waits");
+        debug_assert!(entry.is_some(), "a customer whose service has not begun waits");
         self.present -= 1;
         self.look_ahead(scene);
     }
 
-    /// Under processor sharing: as many servers work as there are customers, and the next event is planned anew.
+    /// Under processor sharing: the number of working servers follows the number of customers, and the next
+    /// event is planned again.
     pub(super) fn share_out_servers(&mut self, scene: &mut Scene<'_>) {
         let Some(mut sharing) = self.sharing.take() else { return };
         while sharing.len() > self.busy {
@@ -294,7 +295,7 @@ impl<'a> Hall<'a> {
         {
             self.busy -= 1;
             scene.busy -= 1;
-            // Nobody is in the queue of a node that shares, so the server gets no work there.
+            // A node that shares has no queue, so the server gets no work there.
             self.free(server, scene);
         }
         let broken_after = if self.spot.operating_clock() {
@@ -310,7 +311,7 @@ impl<'a> Hall<'a> {
         self.want_setups(scene);
     }
 
-    /// What was planned under processor sharing happens.
+    /// Handles the planned event under processor sharing.
     pub(super) fn share(&mut self, scene: &mut Scene<'_>) -> Outcome {
         self.touch(scene);
         let sharing = self.sharing.as_mut().expect("only a node that shares plans so");
@@ -324,7 +325,7 @@ impl<'a> Hall<'a> {
     }
 
     fn start_next(&mut self, server: u32, scene: &mut Scene<'_>) {
-        let entry = self.queue.pop().expect("somebody waits");
+        let entry = self.queue.pop().expect("a customer waits");
         self.start(server, entry, scene);
     }
 
@@ -344,7 +345,7 @@ impl<'a> Hall<'a> {
         self.plan(server, scene);
     }
 
-    /// If the least urgent customer in service must make way for the first one waiting, it does.
+    /// Interrupts the least urgent customer in service if it must yield to the first one waiting.
     fn interrupt_for_the_first_waiting(&mut self, scene: &mut Scene<'_>) {
         let mut least: Option<u32> = None;
         for server in 0..self.servers.len() as u32 {
@@ -372,12 +373,12 @@ impl<'a> Hall<'a> {
         let running = slot.running.take().expect("only a busy server is interrupted");
         self.busy -= 1;
         scene.busy -= 1;
-        // First out, then back in: the one that is interrupted would outrank nobody that made it go.
+        // First out, then back in: the interrupted customer would not outrank the one that interrupted it.
         self.start_next(server, scene);
         self.queue.resume(running.entry);
     }
 
-    /// Credits the service received since it was last looked at.
+    /// Credits the service received since the last update.
     fn bring_up_to_date(&mut self, server: u32, now_s: f64) {
         let slot = &mut self.servers[server as usize];
         if let Some(running) = &mut slot.running {
@@ -409,7 +410,7 @@ impl<'a> Hall<'a> {
         scene.plan(after_s, Event::Serve { node: self.index, server, plan: slot.plan });
     }
 
-    /// Another first one waiting may change when a customer in service is overtaken.
+    /// A new first one waiting can change when a customer in service is overtaken.
     fn look_ahead(&mut self, scene: &mut Scene<'_>) {
         if !self.spot.ages {
             return;

@@ -1,4 +1,5 @@
-//! What all nodes of a network share while it runs: the time, the agenda, the customers, and who watches.
+//! The shared state of all nodes of a running network: the time, the agenda, the customers, and the
+//! observers.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,12 +9,12 @@ use kendall_station::Ticket;
 use super::watch::Watch;
 use crate::Instant;
 
-/// What is to happen. An event that carries a plan is void if the plans of its server have changed since.
+/// A future event. An event that carries a plan is void if the plans of its server have changed since.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// Whatever a server in service comes to first: the end, being overtaken, a breakdown.
+    /// The first event of a server in service: the end, being overtaken, or a breakdown.
     Serve { node: u32, server: u32, plan: u32 },
-    /// The same under processor sharing, of whichever customer or server.
+    /// The first event under processor sharing, of any customer or server.
     Share { node: u32, plan: u32 },
     /// A server breaks down by the calendar.
     Fail { node: u32, server: u32 },
@@ -29,13 +30,13 @@ pub(super) enum Event {
     Return { customer: u32 },
     /// The next customers of an open stream come.
     Arrival { node: u32 },
-    /// A user of a closed population has thought.
+    /// A user of a closed population ends its think time.
     Request,
 }
 
 struct Due {
     at: Instant,
-    /// Arrivals come after whatever else happens at the same instant; otherwise first planned, first done.
+    /// Arrivals come after all other events at the same instant; among the others, the one planned first.
     turn: u64,
     event: Event,
 }
@@ -64,7 +65,7 @@ impl Eq for Due {}
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Customer {
     pub(super) class: u32,
-    /// Where it is, or is to return to.
+    /// The node where it is, or to which it will return.
     pub(super) node: u32,
     /// The server that serves it or, where it is blocked, that it keeps.
     pub(super) server: u32,
@@ -82,7 +83,7 @@ pub(super) struct Customer {
     pub(super) served_s: f64,
     /// Retries of this visit.
     pub(super) retries: u32,
-    /// Counts what voids its impatience.
+    /// A counter that voids its impatience.
     pub(super) epoch: u32,
     /// Its receipt from the queue.
     pub(super) ticket: Option<Ticket>,
@@ -137,7 +138,7 @@ impl<'w> Scene<'w> {
         self.agenda.pop().map(|Reverse(due)| (due.at.0, due.event))
     }
 
-    /// Time passes.
+    /// Advances the time.
     pub(super) fn advance(&mut self, to_s: f64) {
         self.watch.overall.pass(to_s - self.now_s, self.inside as f64, self.busy as f64);
         self.now_s = to_s;
@@ -147,7 +148,8 @@ impl<'w> Scene<'w> {
         self.inside += 1;
         match self.vacant.pop() {
             Some(place) => {
-                // The count goes on, so that what was planned for whoever had the place before stays void.
+                // The counter continues, so that events planned for the previous customer of this slot stay
+                // void.
                 let epoch = self.customers[place as usize].epoch;
                 self.customers[place as usize] = Customer { epoch, ..customer };
                 place

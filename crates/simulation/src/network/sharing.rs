@@ -7,13 +7,13 @@ use super::until::Until;
 use crate::Instant;
 
 pub(super) struct Sharing {
-    /// The service that whoever has been here since the node was last empty has received.
+    /// The service received by a customer that has been here since the node was last empty.
     each_s: f64,
     /// Customers by the reading of `each_s` at which they are done.
     active: BinaryHeap<Reverse<(Instant, u32)>>,
     /// The servers that serve them.
     pub(super) working: Vec<u32>,
-    /// What was planned last, and how often plans have changed.
+    /// The event planned last, and how often plans have changed.
     until: Until,
     breaking: u32,
     plan: u32,
@@ -50,7 +50,7 @@ impl Sharing {
 
     pub(super) fn advance(&mut self, time_s: f64, busy: u64) {
         if self.active.is_empty() {
-            // A fresh start keeps the virtual clock small, and so exact.
+            // A fresh start keeps the virtual clock small, and therefore exact.
             self.each_s = 0.0;
         } else {
             self.each_s += time_s * self.speed(busy);
@@ -61,14 +61,14 @@ impl Sharing {
         self.active.push(Reverse((Instant(self.each_s + service_s), who)));
     }
 
-    /// Takes a server from work; whether it did work.
+    /// Takes a server out of work, and returns whether it worked.
     pub(super) fn stop(&mut self, server: u32) -> bool {
         let before = self.working.len();
         self.working.retain(|&working| working != server);
         self.working.len() < before
     }
 
-    /// Plans the next departure or, if that is sooner, the breakdown of a server. `None` if nothing will happen.
+    /// Plans the next departure or, if that is earlier, the breakdown of a server. `None` if there is no event.
     pub(super) fn plan(&mut self, now_s: f64, busy: u64, broken: Option<(f64, u32)>) -> Option<(f64, u32)> {
         self.plan = self.plan.wrapping_add(1);
         let done = self.active.peek()?.0.0.0;
@@ -86,7 +86,7 @@ impl Sharing {
         }
     }
 
-    /// What was planned happens: a customer is done, or a server breaks down.
+    /// Handles the planned event: a departure, or the breakdown of a server.
     pub(super) fn happen(&mut self) -> Result<u32, u32> {
         if self.until == Until::Broken {
             return Err(self.breaking);

@@ -1,4 +1,4 @@
-//! A network as the event loop needs it: by numbers instead of names.
+//! A network in the form of the event loop: indices instead of names.
 
 use kendall_station::{
     Arrivals, Batch, Breakdown, Class, Clock, Conditions, Interrupted, Job, Knows, Law, Network, Node,
@@ -7,41 +7,41 @@ use kendall_station::{
 
 use crate::events;
 
-/// Where to go next: cumulated chances and nodes. Whoever is beyond the last leaves.
-pub(super) type Ways = Vec<(f64, u32)>;
+/// Transitions: cumulated probabilities and nodes. A draw beyond the last one leaves the network.
+pub(super) type Transitions = Vec<(f64, u32)>;
 
 /// One node.
 pub(super) struct Spot {
     pub(super) name: String,
-    /// What the observer and the queue need to know of it; its arrivals are those that it may expect.
+    /// The node as a station, for the observer and the queue; its arrivals are the expected ones.
     pub(super) station: Station,
     pub(super) arrivals: Option<Arrivals>,
     pub(super) room: u64,
     pub(super) blocks: bool,
     /// Of each class, before any service.
     pub(super) jobs: Vec<Job>,
-    /// Whether service can make a customer of some class less urgent, which only Gittins minds.
+    /// Whether service can make a customer of some class less urgent, which only matters to Gittins.
     pub(super) ages: bool,
     /// By class.
-    pub(super) ways: Vec<Ways>,
+    pub(super) transitions: Vec<Transitions>,
     /// By class.
     services: Vec<Law>,
 }
 
-/// The whole.
+/// The network by indices.
 pub(super) struct Layout {
     pub(super) spots: Vec<Spot>,
     /// Cumulated shares of the classes.
     pub(super) shares: Vec<f64>,
     pub(super) users: Option<Users>,
-    /// The network as if it were one station: what the observer needs to know of it.
+    /// The network as if it were one station, for the observer.
     pub(super) overall: Station,
-    /// The utilisation of its busiest node, if nobody is lost.
+    /// The utilisation of its busiest node, if no customer is lost.
     pub(super) utilisation: f64,
     /// Whether that utilisation, from 1 on, means that it never settles.
     pub(super) loses_nobody: bool,
-    /// With how many customers a network may well be filled: its servers, and those that come during a service, a repair,
-    /// a setup, or some delays before a retry.
+    /// The number of customers that a network may hold while it is still filling: its servers, and those that arrive during a
+    /// service, a repair, a setup, or some delays before a retry.
     pub(super) filling: f64,
     /// The period of its arrivals, if they have one.
     pub(super) period_s: Option<f64>,
@@ -50,7 +50,7 @@ pub(super) struct Layout {
 pub(super) struct Users {
     pub(super) count: u32,
     pub(super) think: Law,
-    pub(super) enter: Ways,
+    pub(super) enter: Transitions,
 }
 
 impl Spot {
@@ -78,14 +78,16 @@ impl Spot {
             blocks: node.when_full == WhenFull::Block,
             ages: node.discipline.knows() == Knows::WeightAndLaw && jobs.iter().any(events::loses_urgency),
             jobs,
-            ways: (0..classes).map(|class| ways(network, network.routes(class), &node.name)).collect(),
+            transitions: (0..classes)
+                .map(|class| transitions(network, network.routes(class), &node.name))
+                .collect(),
             services: (0..classes).map(|class| own(class).unwrap_or_else(|| node.service.clone())).collect(),
             station,
         }
     }
 
-    /// Lets the observer expect this many arrivals and so much work, by which it judges how soon the node settles. Where there
-    /// are users or too much work, something limits it.
+    /// Sets the number of arrivals and the work that the observer expects, by which it judges how soon the node settles. Users
+    /// or an overload limit it.
     fn expect(&mut self, users: Option<&Population>, rate_per_s: f64, work: f64) {
         if let Some(users) = users {
             self.station.arrivals = Arrivals::Closed { population: users.count, think: users.think.clone() };
@@ -109,7 +111,7 @@ impl Spot {
         self.conditions().breakdown.as_ref().is_some_and(operating)
     }
 
-    /// For about how long customers may gather without being served.
+    /// An estimate of how long customers can gather without being served.
     fn longest_absence_s(&self) -> f64 {
         const SOME: u32 = 4;
         let Conditions { retry, breakdown, setup, .. } = self.conditions();
@@ -121,7 +123,7 @@ impl Spot {
         delays_s + repair_s + setup.as_ref().map_or(0.0, |setup| setup.time.mean_s())
     }
 
-    /// Whether somebody may leave it unserved for good or for a while.
+    /// Whether a customer can leave it unserved, for good or for a while.
     fn may_lose(&self) -> bool {
         let loses = |breakdown: &Breakdown| breakdown.then == Interrupted::Lose;
         let turns_away = self.room < u64::MAX && (!self.blocks || self.arrivals.is_some());
@@ -131,29 +133,29 @@ impl Spot {
     }
 }
 
-fn ways(network: &Network, routes: &Routes, from: &str) -> Ways {
+fn transitions(network: &Network, routes: &Routes, from: &str) -> Transitions {
     let row = routes.get(from).into_iter().flatten();
     cumulated(network, row)
 }
 
-fn cumulated<'a>(network: &Network, row: impl Iterator<Item = (&'a String, &'a f64)>) -> Ways {
+fn cumulated<'a>(network: &Network, row: impl Iterator<Item = (&'a String, &'a f64)>) -> Transitions {
     let mut sum = 0.0;
-    let mut ways = Ways::new();
+    let mut transitions = Transitions::new();
     for (name, &chance) in row {
         sum += chance;
         if let Some(node) = network.index(name).filter(|_| chance > 0.0) {
-            // A sum that is 1 but for rounding leaves nobody out.
-            ways.push((if sum > 1.0 - 1e-9 { f64::INFINITY } else { sum }, node as u32));
+            // A sum that is 1 except for rounding counts as 1, so that every customer goes on.
+            transitions.push((if sum > 1.0 - 1e-9 { f64::INFINITY } else { sum }, node as u32));
         }
     }
-    ways
+    transitions
 }
 
 impl Layout {
     pub(super) fn of(network: &Network) -> Self {
         let mut spots: Vec<Spot> = network.nodes.iter().map(|node| Spot::of(network, node)).collect();
         let flows = network.flows();
-        // Work that comes to each node, in seconds of a server per second or, if closed, per request.
+        // The work that arrives at each node, in seconds of a server per second or, if closed, per request.
         let work = |i: usize| -> f64 {
             let served =
                 flows.iter().enumerate().map(|(class, flow)| flow[i] * spots[i].service(class).mean_s());
@@ -198,12 +200,12 @@ impl Layout {
         }
     }
 
-    /// Whether all that comes comes from traces.
+    /// Whether all arrivals come from traces.
     pub(super) fn is_trace(&self) -> bool {
         matches!(self.overall.arrivals, Arrivals::Trace { .. })
     }
 
-    /// The instant of the last arrival, if there is a last one and it is not that of a trace.
+    /// The instant of the last arrival, if there is one and it is not that of a trace.
     pub(super) fn ends_s(&self) -> Option<f64> {
         let ends = |arrivals: &Arrivals| match arrivals {
             Arrivals::Varying(profile) if profile.period_s.is_none() => {
@@ -220,7 +222,7 @@ impl Layout {
     }
 }
 
-/// The network as one station whose utilisation is that of its busiest node, which decides how soon it settles.
+/// The network as one station with the utilisation of its busiest node, which decides how soon it settles.
 fn as_one_station(spots: &[Spot], network: &Network, work: &[f64], busiest: usize, servers: u32) -> Station {
     let of = &spots[busiest].station;
     let servers = Servers::new(servers).unwrap_or(Servers::MIN);
@@ -249,7 +251,7 @@ fn as_one_station(spots: &[Spot], network: &Network, work: &[f64], busiest: usiz
     };
     let plain = |class: &Class| Class { service: None, ..class.clone() };
     Station {
-        // A station with a limit relaxes sooner, and what is lost keeps it from growing.
+        // A station with a limit relaxes sooner, and its losses keep it from growing.
         capacity: (load >= 1.0).then_some(u64::MAX),
         classes: of.classes.iter().map(plain).collect(),
         ..Station::new(arrivals, service, servers)

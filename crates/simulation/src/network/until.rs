@@ -1,10 +1,10 @@
-//! What ends the service that a server gives.
+//! The event that ends the service of a server.
 
-/// What a server in service comes to first.
+/// The first event of a server in service.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Until {
     Done,
-    /// After so much service it may be overtaken.
+    /// After this much service it may be overtaken.
     Overtaken(f64),
     /// The server breaks down.
     Broken,

@@ -1,5 +1,5 @@
-//! What is kept of a network while it runs, beside the observers of the whole and of each node: how customers end, how
-//! often they retry, how servers stand, and the response by phase of a period. In sections, for intervals.
+//! Statistics of a running network, beyond the observers of the whole and of each node: how customers end, how often
+//! they retry, the states of servers, and the response by phase of a period. In sections, for intervals.
 
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,15 @@ const MOST_SECTIONS: usize = 64;
 /// A period is divided into this many phases.
 pub(super) const PHASES: usize = 12;
 
-/// How many customers came in a whole simulation, warm-up included, and what became of them. Each ends exactly one way.
+/// The number of customers that arrived in a whole simulation, warm-up included, by their end. Each ends in exactly one
+/// way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Customers from outside.
     pub arrived: u64,
     /// Those that left served.
     pub served: u64,
-    /// Those that found no room and did not come back.
+    /// Those that a full node rejected and that did not come back.
     pub turned_away: u64,
     /// Those that lost their patience and did not come back.
     pub abandoned: u64,
@@ -32,7 +33,7 @@ pub struct Counts {
     pub retries: u64,
 }
 
-/// How a customer fares that is not served.
+/// The reason why a customer is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     TurnedAway,
@@ -42,7 +43,7 @@ pub(super) enum Failure {
 
 pub(super) struct Watch {
     pub(super) overall: Observer,
-    /// What must be known of the whole before a run ends early.
+    /// The precision of the whole at which a run ends early.
     pub(super) precision: Option<Precision>,
     pub(super) nodes: Vec<Observer>,
     pub(super) tally: Tally,
@@ -58,7 +59,7 @@ pub(super) struct Totals {
     pub(super) abandoned: f64,
     pub(super) broken: f64,
     pub(super) retries: f64,
-    /// Sum and number of the response times of those that came in each phase.
+    /// Sum and number of the response times of those that arrived in each phase.
     pub(super) phases: [(f64, f64); PHASES],
     pub(super) nodes: Vec<Stands>,
 }
@@ -84,7 +85,8 @@ pub(super) struct Tally {
 }
 
 impl Watch {
-    /// Whether enough is known, now that the sections of the whole are full; if not, there is room for as many again.
+    /// Whether the precision is reached, now that the sections of the whole are full; if not, merges them to make space
+    /// for as many again.
     pub(super) fn has_enough(&mut self) -> bool {
         let precise = self.precision.is_some_and(|precision| precision.reached(&[&self.overall]));
         if self.overall.is_longest() || precise {
@@ -100,7 +102,7 @@ impl Watch {
         self.tally.end_run(now_s);
     }
 
-    /// What to say of a network of which most customers never left.
+    /// The error for a network from which most customers never left.
     pub(super) fn unstable(&self, inside: u64) -> SimulationError {
         let arrived = self.counts.arrived;
         let (_, growth_per_s) = self.overall.growth();
@@ -188,7 +190,7 @@ impl Tally {
         self.current.retries += 1.0;
     }
 
-    /// A customer has left served that came in this phase, from 0 to 1, of the period.
+    /// Records a customer that was served and had arrived in this phase, from 0 to 1, of the period.
     pub(super) fn served(&mut self, now_s: f64, response_s: f64, phase: Option<f64>) {
         if let Some(phase) = phase {
             let at = ((phase * PHASES as f64) as usize).min(PHASES - 1);
@@ -234,7 +236,7 @@ impl Tally {
         self.left = self.unit;
     }
 
-    /// Makes one section of this many neighbours.
+    /// Merges this many neighbours into one section.
     fn merge(&mut self, neighbours: usize) {
         let merged = self.sections.chunks(neighbours).map(|chunk| {
             let mut sum = chunk[0].clone();
@@ -244,7 +246,7 @@ impl Tally {
         self.sections = merged.collect();
     }
 
-    /// What is left over at the end is a section too, where there are few.
+    /// Where there are few sections, the remainder at the end is one too.
     fn close(&mut self, now_s: f64) {
         self.current.span_s += now_s - self.began_s;
         self.began_s = now_s;

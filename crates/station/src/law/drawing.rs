@@ -1,4 +1,4 @@
-//! How times are drawn from a law: from a seeded stream, alike on every platform.
+//! Sampling of times from a law: from a seeded stream, with the same result on every platform.
 
 use kendall_stats::random::{Rng, exponential};
 use rand::{Rng as _, RngExt as _};
@@ -34,18 +34,19 @@ impl Law {
                 pick(rng, parts.iter().map(|part| part.probability), parts).of.sample(rng)
             }
             Self::Empirical { samples_s } => {
-                // The high half of a 128-bit product: an index without division, even to 2⁻⁶⁴ of its chance.
+                // The high half of a 128-bit product: an index without division, whose probability is exact
+                // to 2⁻⁶⁴.
                 let index = (u128::from(rng.next_u64()) * samples_s.len() as u128) >> 64;
                 samples_s[index as usize]
             }
         }
     }
 
-    /// Draws as many times as there is room for: the same as one by one, in less time.
+    /// Fills the slice with samples: the same as single draws, in less time.
     pub fn fill(&self, rng: &mut Rng, times_s: &mut [f64]) {
         match self {
             Self::Exponential { mean_s } => {
-                // Its own generator stays in registers.
+                // A local copy of the generator stays in registers.
                 let mut local = rng.clone();
                 times_s.iter_mut().for_each(|time_s| *time_s = mean_s * exponential(&mut local));
                 *rng = local;

@@ -1,4 +1,4 @@
-//! What laws state of themselves, and what is drawn from them.
+//! The moments and functions of laws, and samples from them.
 
 use super::*;
 use kendall_stats::random::{Purpose, stream};
@@ -46,7 +46,7 @@ fn samples_have_the_moments_and_the_survival_that_the_law_states() {
 }
 
 #[test]
-fn many_at_once_are_the_same_as_one_by_one() {
+fn a_filled_slice_equals_single_draws() {
     for law in laws() {
         let (mut one, mut many) = (stream(12, Purpose::Service, 0), stream(12, Purpose::Service, 0));
         let mut times_s = [0.0; 100];

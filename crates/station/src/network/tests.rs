@@ -87,7 +87,7 @@ fn a_network_is_read_as_a_person_writes_it() {
 #[test]
 fn the_traffic_equations_hold() {
     let flows = read(OPEN).flows();
-    // Of the plain, web = 72 + 0.2 db and db = 0.7 web; of the gold, all that come go to both.
+    // For plain, web = 72 + 0.2 db and db = 0.7 web; gold customers all go to both.
     let web = 72.0 / (1.0 - 0.14);
     let exact = [[web, 0.7 * web], [8.0, 8.0 * 1.0]];
     for (flow, exact) in flows.iter().flatten().zip(exact.iter().flatten()) {
@@ -113,7 +113,7 @@ fn a_station_is_a_network_of_one_node() {
 }
 
 #[test]
-fn impossible_networks_are_refused_in_words() {
+fn invalid_networks_are_rejected() {
     let refused = |text: &str| read(text).validate().unwrap_err().to_string();
     let without = |from: &str, to: &str| {
         assert!(OPEN.contains(from) || CLOSED.contains(from), "{from}");
@@ -121,13 +121,13 @@ fn impossible_networks_are_refused_in_words() {
     };
     for (from, to, says) in [
         ("name = \"web\"", "name = \"db\"", "two stations are called \"db\""),
-        ("name = \"gold\"", "name = \"plain\"", "the class \"gold\", and there is none"),
+        ("name = \"gold\"", "name = \"plain\"", "the class \"gold\", which does not exist"),
         ("web = { db = 0.7 }", "web = { cache = 0.7 }", "routing names the station \"cache\""),
         ("web = { db = 0.7 }", "web = { db = 1.1 }", "add up to 1.1"),
         ("db = { web = 0.2 }", "db = { web = 0.2, db = 0.9 }", "from \"db\" add up to 1.1"),
-        ("arrivals = { rate_per_s = 80 }", "", "nobody comes"),
+        ("arrivals = { rate_per_s = 80 }", "", "has no arrivals"),
         ("arrivals = { rate_per_s = 80 }", "arrivals = { rate_per_s = -1 }", "station \"web\": arrivals"),
-        ("capacity = 50", "capacity = 0", "room for 0 requests"),
+        ("capacity = 50", "capacity = 0", "a capacity of 0 requests"),
         ("probability = 0.5", "probability = 2", "a retry is 2"),
         ("share = 0.1", "share = 0.2", "add up to 1.1"),
         ("weight = 5", "weight = 0", "the weight 0"),

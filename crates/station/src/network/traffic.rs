@@ -1,8 +1,8 @@
-//! The traffic equations: how many customers come to each node, from outside and from other nodes.
+//! The traffic equations: the arrival rate at each node, from outside and from other nodes.
 
 use super::{Node, Routes};
 
-/// From each node, the chance of each next one and of leaving.
+/// The probabilities from each node to each next one and to the exit.
 pub(super) struct Ways {
     next: Vec<Vec<f64>>,
     leave: Vec<f64>,
@@ -16,16 +16,16 @@ impl Ways {
             nodes.iter().map(to).collect::<Vec<f64>>()
         };
         let next: Vec<Vec<f64>> = nodes.iter().map(row).collect();
-        // Below that it is a rounding error of probabilities that are meant to add up to 1.
+        // A smaller remainder is a rounding error of probabilities that should add up to 1.
         let left = |row: &Vec<f64>| 1.0 - row.iter().sum::<f64>();
         let leave = next.iter().map(left).map(|left| if left > 1e-9 { left } else { 0.0 }).collect();
         Self { next, leave }
     }
 }
 
-/// Solves λ = γ + λP, where `coming` is γ, for a network that everybody leaves: by taking out one node after the other, so
-/// that what comes there goes on where it would go next (Grassmann, Taksar and Heyman 1985). Nothing is subtracted, so every
-/// rate is known to full precision however often customers return.
+/// Solves λ = γ + λP, where `coming` is γ, for a network that every customer leaves. Eliminates one node after the other and
+/// redirects its arrivals to where they would go next (Grassmann, Taksar and Heyman 1985). Nothing is subtracted, so every
+/// rate has full precision however often customers return.
 pub(super) fn solve(mut coming: Vec<f64>, ways: &Ways) -> Vec<f64> {
     let (mut next, mut leave) = (ways.next.clone(), ways.leave.clone());
     let nodes = coming.len();
@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn a_customer_that_returns_is_counted_each_time() {
-        // Each round ends with the chance 1e-12, so that there are 1e12 rounds.
+        // Each round ends with probability 1e-12, so there are 1e12 rounds.
         let ways = Ways { next: vec![vec![0.0, 1.0], vec![1.0 - 1e-12, 0.0]], leave: vec![0.0, 1e-12] };
         let visits = solve(vec![1.0, 0.0], &ways);
         assert!(visits.iter().all(|visits| (visits / 1e12 - 1.0).abs() < 1e-12), "{visits:?}");
     }
 
     proptest! {
-        /// What goes in comes out of every node, and out of the network.
+        /// Flow conservation: what enters each node and the network also leaves it.
         #[test]
         fn flows_are_conserved(
             (coming, rows) in (1usize..8).prop_flat_map(|n| (

@@ -1,12 +1,12 @@
-//! Jobs of any ranks.
+//! The queue of jobs of any ranks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Entry, Key};
 
-/// A heap of keys, each with the number of the place where its entry lies. Whoever is taken back leaves its key behind;
-/// it is void, as its place does not hold it any more. The key on top never is.
+/// A heap of keys, each with the index of the slot that holds its entry. Removing an entry leaves its key behind; the
+/// key is void, because its slot no longer holds it. The top key is never void.
 #[derive(Clone, Debug)]
 pub(super) struct Heap<T> {
     keys: BinaryHeap<Reverse<(Key, u32)>>,
@@ -14,7 +14,7 @@ pub(super) struct Heap<T> {
     vacant: Vec<u32>,
 }
 
-/// More void keys than this, and than waiting jobs, are cleared away.
+/// The number of void keys above which they are cleared away, if there are also more of them than of waiting jobs.
 const TOO_MANY_VOID: usize = 32;
 
 impl<T> Heap<T> {
@@ -27,7 +27,7 @@ impl<T> Heap<T> {
         self.places.len() - self.vacant.len()
     }
 
-    /// Adds an entry and says at which place.
+    /// Adds an entry and returns its slot.
     #[inline]
     pub(super) fn insert(&mut self, key: Key, entry: Entry<T>) -> u32 {
         let place = match self.vacant.pop() {
@@ -82,7 +82,7 @@ impl<T> Heap<T> {
         Some(entry)
     }
 
-    /// The first key is of somebody who waits, or nobody waits.
+    /// The top key belongs to a waiting job, or no job waits.
     #[inline]
     fn trim(&mut self) {
         if self.keys.len() == self.len() {

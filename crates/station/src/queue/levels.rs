@@ -1,9 +1,9 @@
-//! Jobs of a few ranks: a line for each.
+//! The queue of jobs of a few ranks: a line for each.
 
 use super::line::Line;
 use super::{Entry, Ordered};
 
-/// The lines by ascending rank. A line that was needed once stays, as its rank comes again.
+/// The lines by ascending rank. A line stays once it was needed, because its rank will recur.
 #[derive(Clone, Debug)]
 pub(super) struct Levels<T> {
     lines: Vec<(Ordered, Line<T>)>,
@@ -27,7 +27,7 @@ impl<T> Levels<T> {
         self.lines[at].1.insert(turn, entry);
     }
 
-    /// The rank and the turn of whoever goes first.
+    /// The rank and the turn of the first job.
     #[inline]
     pub(super) fn first(&self) -> Option<(Ordered, i64)> {
         self.lines.iter().find_map(|(rank, line)| line.first().map(|(turn, _)| (*rank, turn)))
@@ -44,7 +44,7 @@ impl<T> Levels<T> {
         if *found == rank { line.remove(turn) } else { None }
     }
 
-    /// Where the line of a rank is, or would be. A scan, as there are few.
+    /// The position of the line of a rank, or where to insert it. A scan, because there are few.
     #[inline]
     fn at(&self, rank: Ordered) -> usize {
         self.lines.iter().take_while(|line| line.0 < rank).count()

@@ -1,18 +1,19 @@
-//! Jobs of one rank, in order of their turns.
+//! The queue of jobs of one rank, in order of their turns.
 
 use std::collections::VecDeque;
 
 use super::Entry;
 
-/// Entries by ascending turn. One that is taken from the middle leaves its place vacant until those at an end of it
-/// have gone; the places at both ends are never vacant.
+/// Entries by ascending turn. Removing one from the middle leaves its slot vacant until it reaches an end; the
+/// slots at both ends are never vacant.
 #[derive(Clone, Debug)]
 pub(super) struct Line<T> {
     places: VecDeque<(i64, Option<Entry<T>>)>,
     vacant: usize,
 }
 
-/// More vacant places than this, and than waiting jobs, are cleared away.
+/// The number of vacant slots above which they are cleared away, if there are also more of them than of waiting
+/// jobs.
 const TOO_MANY_VACANT: usize = 32;
 
 impl<T> Line<T> {
@@ -32,7 +33,7 @@ impl<T> Line<T> {
             return;
         }
         let at = self.places.partition_point(|place| place.0 < turn);
-        // Who was taken back and returns to the same turn may find its old place.
+        // A job that was removed and returns to the same turn may find its old slot.
         if self.places[at].0 == turn {
             debug_assert!(self.places[at].1.is_none(), "no two jobs share a turn");
             self.vacant -= 1;
@@ -78,7 +79,7 @@ impl<T> Line<T> {
         Some(entry)
     }
 
-    /// Both ends hold somebody, or nobody waits.
+    /// Both ends hold a job, or no job waits.
     #[inline]
     fn trim(&mut self) {
         if self.vacant == 0 {

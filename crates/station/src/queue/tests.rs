@@ -1,4 +1,4 @@
-//! The order of each discipline, and what tickets are good for.
+//! The order of each discipline, and the effect of tickets.
 
 use super::*;
 use crate::law::Law;
@@ -35,7 +35,7 @@ fn only_preemptive_disciplines_interrupt_and_never_an_equal() {
     for discipline in Discipline::ALL {
         let mut queue = Queue::new(discipline);
         let running = job(1.0, 8.0);
-        assert!(!queue.outranks(&running), "{discipline}: nobody waits");
+        assert!(!queue.outranks(&running), "{discipline}: no job waits");
         queue.push(job(1.0, 8.0), ());
         assert_eq!(queue.outranks(&running), discipline == Discipline::ProcessorSharing, "{discipline}");
         queue.push(job(2.0, 1.0), ());
@@ -94,7 +94,7 @@ fn a_job_with_falling_hazard_is_overtaken_while_it_is_served() {
     assert!(queue.outranks(&Job { attained: after, ..running }));
 }
 
-/// However much service it has received, and whichever of the two waits.
+/// At any received service, and whichever of the two waits.
 #[test]
 fn a_memoryless_job_never_makes_way_for_its_like() {
     for mean_s in [1.0, 0.25, 1.0 / 4.2] {
@@ -125,7 +125,7 @@ fn a_memoryless_job_is_worth_its_rate_at_any_age() {
 }
 
 #[test]
-fn the_head_is_the_ticket_of_who_is_next() {
+fn the_head_is_the_ticket_of_the_next_job() {
     let mut queue = Queue::new(Discipline::ShortestRemaining);
     assert_eq!(queue.head(), None);
     let long = queue.push(job(1.0, 5.0), "long");
@@ -160,15 +160,15 @@ proptest! {
         }
     }
 
-    /// However jobs come, go, are taken back, change their weight and are put back: who is served next is always who
-    /// a search through all that wait would choose.
+    /// For any sequence of arrivals, departures, removals, changes of weight and returns: the next job is always the
+    /// one that a search through all waiting jobs would choose.
     #[test]
     fn the_head_is_who_a_search_would_choose(
         steps in prop::collection::vec((0u8..6, 0usize..60, 1u8..4, 1u8..4), 0..300),
     ) {
         let queues = Discipline::ALL.map(|it| [(it, Queue::new(it)), (it, Queue::of_few_kinds(it))]);
         for (discipline, mut queue) in queues.into_iter().flatten() {
-            // Lines know their end and not its sign.
+            // Lines know their end but not its sign.
             let key = |ticket: Ticket| match discipline {
                 Discipline::Lifo => Key { turn: -ticket.key.turn, ..ticket.key },
                 _ => ticket.key,

@@ -1,9 +1,9 @@
 //! A block: up to 65,536 rows that follow each other in the file, a few megabytes of text.
 //!
-//! Within it the sentences of each type stand together, each ended by a line feed, so that one type is one stretch of memory and
-//! all types are one, too. What comes first in the file is told by `rows`. As a block covers the same rows of the file whatever
-//! their types, answers in the order of the file need nothing from other blocks: a block is the unit of work, of handing out
-//! answers and of sharing among processors.
+//! Within it the sentences of each type are contiguous, each ended by a line feed, so that one type is one stretch of memory and
+//! all types are one, too. `rows` records the order in the file. As a block covers the same rows of the file whatever their
+//! types, answers in the order of the file need nothing from other blocks: a block is the unit of work, of answers and of
+//! distribution among processors.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::error::SearchError;
 /// Rows are numbered by 16 bits within a block.
 pub(crate) const MOST_ROWS: usize = 1 << 16;
 
-/// A place in a block's text is this number of a line, counted in the order in which they lie.
+/// The index of a line in a block's text, in the order of memory.
 pub(crate) type Line = u16;
 
 #[derive(Debug)]
 pub(crate) struct Block {
     text: Bytes,
-    /// Where each line starts, and where the last ends.
+    /// Where each line starts, and where the last one ends.
     starts: Vec<u32>,
     order: Order,
     /// Whether a sentence has a character at which Java's `.` ends, other than the line feed.
     pub(crate) has_terminators: bool,
-    /// Of all bytes of the piece of the file that it was made from.
+    /// The checksum of all bytes of the piece of the file that it was made from.
     pub(crate) checksum: u32,
 }
 
-/// How the lines lie.
+/// The order of the lines.
 #[derive(Debug)]
 enum Order {
-    /// As in the file; the type of each.
+    /// As in the file; with the type of each.
     File { kinds: Vec<i32> },
     /// Type by type: where each begins, and the row in the file of each line, from the block's first.
     ByKind { groups: Vec<Group>, rows: Vec<u16> },
@@ -43,7 +43,7 @@ struct Group {
     first: u32,
 }
 
-/// Which order a block is to have.
+/// The order that a block should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lay {
     File,
@@ -58,7 +58,7 @@ pub(crate) struct Row {
 }
 
 impl Block {
-    /// Lays rows, whose sentences are in `piece`, as they are to lie. They must be at most [`MOST_ROWS`].
+    /// Arranges rows, whose sentences are in `piece`, in the given order. There must be at most [`MOST_ROWS`].
     pub(crate) fn new(piece: &[u8], rows: &[Row], lay: Lay) -> Result<Self, SearchError> {
         debug_assert!(rows.len() <= MOST_ROWS, "rows are numbered by 16 bits");
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -90,7 +90,7 @@ impl Block {
         Ok(Self { text, starts, order, has_terminators, checksum: 0 })
     }
 
-    /// How many lines it has.
+    /// The number of its lines.
     pub(crate) fn lines(&self) -> usize {
         self.starts.len() - 1
     }
@@ -120,8 +120,8 @@ impl Block {
         }
     }
 
-    /// The lines of these types, in stretches that do not touch; of all if there are none. Blocks in the order of the file
-    /// give all lines: whoever walks them looks at the type of each.
+    /// The lines of these types, in stretches that do not touch; all lines if no type is given. Blocks in the order of the file
+    /// return all lines: the caller then checks the type of each.
     pub(crate) fn lines_of(&self, kinds: &[i32]) -> Vec<Range<usize>> {
         let all = 0..self.lines();
         let Order::ByKind { groups, .. } = &self.order else { return vec![all] };
@@ -140,7 +140,7 @@ impl Block {
         found
     }
 
-    /// How many rows are of these types; all if there are none.
+    /// The number of rows of these types; of all rows if no type is given.
     pub(crate) fn rows_of(&self, kinds: &[i32]) -> usize {
         match &self.order {
             Order::File { kinds: own } if !kinds.is_empty() => {
@@ -150,7 +150,7 @@ impl Block {
         }
     }
 
-    /// Types with how many rows follow each other.
+    /// The types, with the number of contiguous rows of each.
     pub(crate) fn kinds(&self) -> Vec<(i32, usize)> {
         match &self.order {
             Order::File { kinds } => kinds.iter().map(|&kind| (kind, 1)).collect(),
@@ -160,7 +160,7 @@ impl Block {
         }
     }
 
-    /// Type by type, its lines. One stretch without a type if they lie as in the file.
+    /// Type by type, its lines. One stretch without a type if the lines are in the order of the file.
     pub(crate) fn groups(&self) -> Vec<(Option<i32>, Range<usize>)> {
         match &self.order {
             Order::File { .. } => vec![(None, 0..self.lines())],
@@ -195,7 +195,7 @@ impl Block {
         }
     }
 
-    /// How much memory it takes.
+    /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         let order = match &self.order {
             Order::File { kinds } => size_of_val(&kinds[..]),
@@ -243,7 +243,7 @@ mod tests {
     const ROWS: [(i32, &str); 5] = [(3, "c"), (-1, ""), (3, "dd"), (0, "a\u{2029}"), (-1, "b")];
 
     #[test]
-    fn types_stand_together_and_the_way_back_is_known() {
+    fn types_are_contiguous_and_their_order_in_the_file_is_kept() {
         let block = block(&ROWS, Lay::ByKind);
         assert_eq!(block.text(), "\nb\na\u{2029}\nc\ndd\n".as_bytes());
         let back: Vec<(i32, &[u8])> = block

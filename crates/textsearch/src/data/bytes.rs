@@ -1,7 +1,7 @@
-//! Bytes in their own memory, on large pages where the system gives them.
+//! Bytes in their own memory, on large pages where the system grants them.
 //!
 //! A scan at the speed of the memory goes through a page of 4 KiB in a tenth of a microsecond; with pages of 2 MiB the processor
-//! reads ahead across them. The memory is anonymous, so nobody else can change what lies in it.
+//! reads ahead across them. The memory is anonymous, so no other process can change it.
 
 use std::ops::{Deref, DerefMut};
 
@@ -20,7 +20,7 @@ impl Bytes {
     pub(crate) fn zeroed(length: usize) -> Result<Self, SearchError> {
         let failed = |reason| SearchError::Memory { bytes: length, reason };
         let memory = MmapMut::map_anon(length.max(1)).map_err(failed)?;
-        // A wish: where it is not granted, pages are small.
+        // A hint: if the system does not follow it, pages are small.
         let _ = memory.advise(Advice::HugePage);
         Ok(Self { memory, length })
     }

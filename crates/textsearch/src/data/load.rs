@@ -1,7 +1,7 @@
-//! Brings a file of lines `type@@@sentence` in, piece by piece, on several threads.
+//! Loads a file of lines `type@@@sentence`, piece by piece, on several threads.
 //!
-//! A piece is the lines that start within this many bytes of the file. Each is read, checked and laid as blocks by one thread, so
-//! the most memory that is taken beyond the text itself is two pieces a thread. What is no row is left out and told:
+//! A piece is the lines that start within a range of bytes of the file. One thread reads it, checks it and arranges it in blocks,
+//! so the most memory beyond the text itself is two pieces per thread. Lines that are not rows are skipped and reported:
 //! [`Oddities`].
 
 use std::fs::File;
@@ -22,25 +22,25 @@ const FIRST_PIECE_BYTES: u64 = 1 << 20;
 /// The longest line.
 const MOST_LINE_BYTES: usize = 16 << 20;
 const SEPARATOR: &[u8] = b"@@@";
-/// How much of a line that is no row is shown.
+/// The most bytes of an invalid line to show.
 const EXCERPT_BYTES: usize = 60;
 
-/// What a file has that is not plain rows.
+/// The irregularities of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
-    /// Lines that are no rows, as they have no type: they are in no answer.
+    /// Lines that are not rows because they have no type: no answer contains them.
     pub without_type: u64,
-    /// The first of them: its number in the file, from 1, and how it begins.
+    /// The first of them: its number in the file, from 1, and its beginning.
     pub first_without_type: Option<(u64, String)>,
-    /// Rows that ended in carriage return and line feed: the carriage return is no part of the sentence.
+    /// Rows that ended in carriage return and line feed: the carriage return is not part of the sentence.
     pub carriage_returns: u64,
-    /// Rows that are not UTF-8: what is not was replaced by U+FFFD, as Java's readers do.
+    /// Rows that are not UTF-8: U+FFFD replaces the invalid bytes, as Java's readers do.
     pub not_utf8: u64,
     /// Rows without a word after the separator.
     pub empty: u64,
 }
 
-/// What a piece of the file became.
+/// The result of a piece of the file.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) blocks: Vec<Block>,
@@ -73,7 +73,7 @@ pub(crate) fn read(
             });
         }
     });
-    // Pieces are claimed in order, so whatever was left after a failure comes behind it.
+    // Pieces are claimed in order, so the ones not read after a failure come behind it.
     let read: Vec<Piece> = done.into_iter().map_while(OnceLock::into_inner).collect::<Result<_, _>>()?;
     let mut oddities = Oddities::default();
     let mut lines = 0;
@@ -112,7 +112,7 @@ struct Source<'a> {
 impl Source<'_> {
     /// The lines that start within these bytes of the file.
     fn piece(&self, range: &Range<u64>) -> Result<Vec<u8>, SearchError> {
-        // From the byte before, for a line starts where a line feed stands before.
+        // From the byte before, because a line starts after a line feed.
         let from = range.start.saturating_sub(1);
         let mut bytes = Vec::new();
         self.append(&mut bytes, from..range.end)?;
@@ -153,7 +153,7 @@ impl Source<'_> {
     }
 }
 
-/// Makes blocks of whole lines.
+/// Builds blocks of whole lines.
 fn parse(bytes: &[u8], lay: Lay) -> Result<Piece, SearchError> {
     let checksum = crc32fast::hash(bytes);
     let mut oddities = Oddities::default();
@@ -198,7 +198,7 @@ fn row(bytes: &[u8], line: Range<usize>, oddities: &mut Oddities) -> Option<Row>
     Some(Row { kind, sentence: start as u32..end as u32 })
 }
 
-/// A type as Java would write it: rows are given back as they were, so there must be but one way to write it.
+/// A type in Java's notation: answers repeat rows unchanged, so there must be only one notation for each type.
 fn kind(word: &[u8]) -> Option<i32> {
     let digits = word.strip_prefix(b"-").unwrap_or(word);
     let canonical = match digits {
@@ -212,7 +212,7 @@ fn kind(word: &[u8]) -> Option<i32> {
     str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// The same lines with U+FFFD in place of what is not UTF-8.
+/// The same lines with U+FFFD in place of bytes that are not UTF-8.
 fn replace(bytes: &[u8], oddities: &mut Oddities) -> Vec<u8> {
     let mut replaced = Vec::with_capacity(bytes.len() + bytes.len() / 16);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -232,7 +232,7 @@ impl Oddities {
         });
     }
 
-    /// Adds what a later piece has, which this many lines stand before.
+    /// Adds the oddities of a later piece, before which there are this many lines.
     fn add(&mut self, piece: &Self, lines_before: u64) {
         self.without_type += piece.without_type;
         self.carriage_returns += piece.carriage_returns;

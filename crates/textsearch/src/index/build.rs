@@ -1,4 +1,4 @@
-//! Makes the lists of one block: for each of its segments, and each trigram in it, the lines that have it.
+//! Builds the lists of one block: for each of its segments, and each trigram in it, the lines that have it.
 
 use std::ops::Range;
 
@@ -35,9 +35,9 @@ pub(crate) fn segments(block: &Block) -> Vec<Range<usize>> {
     segments
 }
 
-/// Makes lists. It keeps its tables from one segment to the next; each thread has one.
+/// Builds lists. It keeps its tables from one segment to the next; each thread has one.
 pub(crate) struct Builder {
-    /// Where each trigram is collected, plus one; 0 if it was not met yet.
+    /// Where each trigram is collected, plus one; 0 if it has not occurred yet.
     slots: Vec<u32>,
     collected: Vec<Collected>,
 }
@@ -88,7 +88,7 @@ impl Builder {
         collected.lines += 1;
     }
 
-    /// What was collected. A list that is longer than a bit for each line becomes that.
+    /// The collected lists. A list that is longer than a bit for each line becomes a bit map.
     fn take(&mut self, lines: usize) -> Lists {
         let mut lists = Lists::default();
         for collected in self.collected.iter_mut().filter(|collected| collected.lines > 0) {
@@ -109,7 +109,7 @@ impl Builder {
     }
 }
 
-/// Seven bits a byte, the low ones first; the highest bit says that more follow.
+/// Seven bits per byte, the low ones first; the highest bit is set if more follow.
 fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

@@ -1,25 +1,25 @@
-//! Finds the lines of a segment that have what a pattern asks for.
+//! Finds the lines of a segment that have the trigrams that a pattern needs.
 //!
-//! The rarest window comes first; each of the others is looked at only while reading its lists costs less than trying the lines
-//! that are left.
+//! The rarest window comes first; each of the others is only evaluated while reading its lists costs less than trying the
+//! remaining lines.
 
 use super::build::for_each_line;
 use super::need::{ByteSet, Need, Window};
 use super::shard::Shard;
 
-/// What a pattern asks of a shard, with the lists that answer.
+/// The windows that a pattern needs in a shard, with their lists.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     /// The rarest first.
     windows: Vec<Lists>,
     one_of: Vec<Vec<Self>>,
-    /// Whether the lines that it marks are those that have all that is asked for, and no others.
+    /// Whether the lines that it marks are exactly those that have all windows.
     pub(crate) is_whole: bool,
-    /// How many lines have it, at most.
+    /// The largest possible number of lines that have it.
     pub(crate) most_lines: u64,
-    /// How many lines have it, probably.
+    /// The expected number of lines that have it.
     pub(crate) likely_lines: f64,
-    /// How many numbers are read to know, probably.
+    /// The expected number of entries to read.
     pub(crate) numbers: f64,
 }
 
@@ -31,15 +31,15 @@ struct Lists {
     share: u64,
 }
 
-/// Going to a list costs as much as reading this many numbers: it lies somewhere else in the memory.
+/// Going to a list costs as much as reading this many numbers: it is elsewhere in memory.
 const GOING: u64 = 120;
-/// A window that nearly all lines have says nothing.
+/// A window that nearly all lines have gives no information.
 const COMMON: f64 = 0.7;
-/// Of a window this many trigrams are read at most.
+/// The most trigrams of a window that are read.
 const MOST_TRIGRAMS: usize = 8192;
 
 impl Resolved {
-    /// Of a shard with this many rows. `None` if no line has it. `trying` is what trying a line costs, in numbers read.
+    /// For a shard with this many rows. `None` if no line matches. `trying` is the cost of trying a line, in numbers read.
     pub(crate) fn new(need: &Need, shard: &Shard, rows: u64, trying: u64) -> Option<Self> {
         let mut windows = Vec::new();
         let mut most_lines = rows;
@@ -85,12 +85,12 @@ impl Resolved {
         Some(Self { windows, one_of, is_whole, most_lines, likely_lines, numbers })
     }
 
-    /// Whether it asks for nothing that helps.
+    /// Whether no window helps.
     pub(crate) fn is_idle(&self) -> bool {
         self.windows.is_empty() && self.one_of.is_empty()
     }
 
-    /// Marks the lines of a segment that may match. `trying` is what trying one of them costs, in numbers read.
+    /// Marks the lines of a segment that may match. `trying` is the cost of trying one of them, in numbers read.
     pub(crate) fn mark(&self, shard: &Shard, segment: u16, trying: u64, bits: &mut Bits) {
         let mut first = true;
         for lists in &self.windows {
@@ -148,15 +148,15 @@ impl Lists {
     }
 }
 
-/// In text that is no language, trigrams are too many to look for all that fit a wide window.
+/// In text that is not a language, too many trigrams may fit a wide window to look all of them up.
 fn is_worth_a_look(window: &Window, shard: &Shard) -> bool {
     const LANGUAGE: usize = 1 << 18;
     const NARROW: usize = 64;
     shard.trigrams.len() <= LANGUAGE || window.iter().map(ByteSet::len).product::<usize>() <= NARROW
 }
 
-/// How many lines are left, and how many numbers were read, when reading more does not pay. Trigrams of the same word come
-/// together, so a window leaves more than its share of the lines that those before it left: about its root.
+/// How many lines are left, and how many numbers were read, when reading more does not pay. Trigrams of the same word occur
+/// together, so a window leaves more than its independent share of the lines left by those before it: about its root.
 fn likely(windows: &[Lists], rows: u64, trying: u64) -> (f64, f64) {
     let Some(first) = windows.first() else { return (rows as f64, 0.0) };
     let (mut lines, mut numbers) = (first.numbers as f64, first.numbers as f64);
@@ -178,7 +178,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// None of this many lines.
+    /// A set of this many lines, all clear.
     pub(crate) fn none(lines: usize) -> Self {
         Self { words: vec![0; lines.div_ceil(64)], lines }
     }

@@ -1,19 +1,20 @@
-//! Which trigrams a sentence must have for a pattern to match it.
+//! The trigrams that a sentence must have for a pattern to match it.
 //!
-//! The pattern is walked from left to right with the last two bytes in hand, each as the set of bytes that it can be. With the next
-//! one that makes a window: one of the trigrams in the product of the three sets must be there. Where a pattern forks, so does the
-//! walk, up to a bound; what then follows is asked for on its own. Whatever is not understood asks for nothing, so an answer is never lost.
+//! The pattern is walked from left to right with the last two bytes in hand, each as the set of bytes that it can be. Together with
+//! the next one they make a window: one of the trigrams in the product of the three sets must occur. Where a pattern branches, so
+//! does the walk, up to a bound; the rest then has separate windows. A part that is not understood needs no trigram, so an answer
+//! is never lost.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// The most forks that are followed side by side.
+/// The most branches that are followed in parallel.
 const MOST_BRANCHES: usize = 16;
 /// The most parts that are walked.
 const MOST_STEPS: usize = 20_000;
-/// Of a repeated part this many copies are walked; more make no new windows, if the part is a byte.
+/// The most copies of a repeated part that are walked; more make no new windows, if the part is a byte.
 const MOST_COPIES: u32 = 4;
 
-/// The most windows that are asked for side by side: the rarest of these are surely rare enough.
+/// The most windows that are needed together: the rarest of these are certainly rare enough.
 const MOST_WINDOWS: usize = 64;
 
 /// A set of bytes.
@@ -46,43 +47,43 @@ impl ByteSet {
     }
 }
 
-/// Three bytes that follow each other, each one of a set.
+/// Three consecutive bytes, each one of a set.
 pub(crate) type Window = [ByteSet; 3];
 
-/// What a sentence must have: all these windows, and of each list one.
+/// The windows that a sentence must have: all of these, and of each list one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(crate) windows: Vec<Window>,
     pub(crate) one_of: Vec<Vec<Self>>,
 }
 
-/// What a pattern asks for.
+/// The windows that a pattern needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct PatternNeed {
     /// `None`: no sentence can match.
     pub(crate) need: Option<Need>,
-    /// Whether a sentence that has it matches.
+    /// Whether every sentence that has them matches.
     pub(crate) exact: bool,
 }
 
-pub(crate) fn ask(hir: &Hir) -> Asked {
+pub(crate) fn pattern_need(hir: &Hir) -> PatternNeed {
     let mut walk = Walk { steps: 0 };
     let mut branches = walk.part(hir, vec![Branch::default()]);
-    // A lone window says all of a pattern of three bytes, and a padded one of a pattern of two.
+    // A single window describes a pattern of three bytes completely, and a padded one a pattern of two.
     let exact = branches.iter().all(|branch| branch.plain && matches!(branch.run, 2 | 3));
     branches.iter_mut().for_each(Branch::end_run);
-    Asked { need: joined(branches), exact }
+    PatternNeed { need: joined(branches), exact }
 }
 
-/// One of the ways through the pattern so far.
+/// One of the paths through the pattern.
 #[derive(Clone, Debug)]
 struct Branch {
     need: Need,
     /// The last bytes, two at most.
     last: Vec<ByteSet>,
-    /// How many bytes follow each other up to here.
+    /// The number of consecutive bytes up to here.
     run: usize,
-    /// Whether these bytes are all that the pattern says.
+    /// Whether these bytes are the whole pattern.
     plain: bool,
 }
 
@@ -95,7 +96,7 @@ impl Default for Branch {
 impl Branch {
     fn push(&mut self, set: ByteSet) {
         if self.run > 0 && self.last.is_empty() {
-            // Behind the end of the sentence: nothing matches.
+            // Behind the end of the sentence nothing matches.
             self.plain = false;
         }
         if let [first, second] = self.last[..] {
@@ -106,10 +107,10 @@ impl Branch {
         self.run += 1;
     }
 
-    /// What comes next does not follow at once, or is not known.
+    /// The next byte does not follow immediately, or is not known.
     fn end_run(&mut self) {
         if let ([first, second], 2) = (&self.last[..], self.run) {
-            // Behind the end of a line there is nothing, but before its last byte there is something.
+            // Behind the end of a line there is nothing, but before its last byte there can be.
             let ends = *second == ByteSet::one(b'\n');
             let padded = if ends { [ByteSet::ALL, *first, *second] } else { [*first, *second, ByteSet::ALL] };
             self.need.add(padded);
@@ -136,7 +137,7 @@ impl Need {
     }
 }
 
-/// One of these; `None` if there are none.
+/// The disjunction of the branches; `None` for an empty list.
 fn joined(branches: Vec<Branch>) -> Option<Need> {
     let mut needs: Vec<Need> = branches.into_iter().map(|branch| branch.need).collect();
     needs.dedup();
@@ -184,7 +185,7 @@ impl Walk {
         branches
     }
 
-    /// One of these parts; `None` is nothing.
+    /// Follows each of these parts; `None` is the empty part.
     fn fork<'h>(
         &mut self,
         parts: impl Iterator<Item = Option<&'h Hir>> + Clone,
@@ -221,7 +222,7 @@ impl Walk {
         if repeat.max == Some(copies) {
             return branches;
         }
-        // What follows stands behind any number of copies: behind the last, or, without any, behind what was before.
+        // The rest follows any number of copies: the last one, or, without any, the part before.
         let mut before = if repeat.min == 0 { branches.clone() } else { Vec::new() };
         before.iter_mut().for_each(|branch| branch.plain = false);
         branches.iter_mut().for_each(Branch::end_run);
@@ -233,7 +234,7 @@ impl Walk {
     }
 }
 
-/// All of these as one: what any of them asks for.
+/// Combines all branches into one that needs what any of them does.
 fn collapsed(mut branches: Vec<Branch>) -> Vec<Branch> {
     branches.iter_mut().for_each(Branch::end_run);
     joined(branches).map(|need| Branch { need, plain: false, ..Branch::default() }).into_iter().collect()
@@ -251,7 +252,7 @@ fn place(branch: &mut Branch, look: Look) {
         Look::EndLF if branch.last.last() == Some(&ByteSet::one(b'\n')) => branch.forget(),
         Look::EndLF => {
             branch.push(ByteSet::one(b'\n'));
-            // Nothing can follow but other marks of the end, which must not count as line feeds again.
+            // Only further end marks can follow, which must not count as line feeds again.
             let plain = branch.plain;
             let run = branch.run;
             branch.end_run();
@@ -261,7 +262,7 @@ fn place(branch: &mut Branch, look: Look) {
     }
 }
 
-/// The bytes of a class, if each of its characters is one.
+/// The bytes of a class, if each of its characters is one byte.
 fn bytes(class: &Class) -> Option<ByteSet> {
     let Class::Unicode(class) = class else { return None };
     let mut set = ByteSet([0; 4]);

@@ -1,8 +1,8 @@
-//! The index in a file beside the data, so that a database is ready as soon as it is read.
+//! The index in a file beside the data, so that a database is ready once it is read.
 //!
-//! After a head come, for each shard, the checksum of the text that it is of, and its tables with theirs. So a list is used only for
-//! the very text that it was made from, whatever the times of files say, and where a file was appended to only what is new is made
-//! anew. A file is replaced by renaming a complete one over it; one that is no index of ours is left alone.
+//! After a header follow, for each shard, the checksum of its text, and its tables with their checksums. So a list is only used for
+//! the very text that it was built from, whatever the modification times of files, and after an append only the new part is built.
+//! A file is replaced by renaming a complete one over it; a file that is not such an index is never touched.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -13,23 +13,23 @@ use kendall_files::Replacement;
 
 use super::shard::Shard;
 
-/// How a file of ours begins, and which form of index it has.
+/// The first bytes of an index file, with the version of its format.
 const MAGIC: &[u8; 16] = b"kendall-trigram\n";
 const VERSION: u32 = 1;
 
-/// Which text a shard is of: its blocks, and a checksum.
+/// The text of a shard: its blocks, and a checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Of {
     pub(crate) blocks: Range<usize>,
     pub(crate) checksum: u32,
 }
 
-/// Where the index of a data file is kept.
+/// The path of the index of a data file.
 pub(crate) fn path_of(data: &Path) -> PathBuf {
     data.with_added_extension("index")
 }
 
-/// Reads the shards of these texts, one behind the other, as far as the file has them whole. `Err` says why there are none.
+/// Reads the shards of these texts in order, as far as the file has complete ones. `Err` gives the reason why it has no shard.
 pub(crate) fn read(path: &Path, wanted: &[Of]) -> Result<Vec<Shard>, Fault> {
     let file = File::open(path).map_err(Fault::from)?;
     let mut left = file.metadata().map_err(Fault::from)?.len();
@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path, wanted: &[Of]) -> Result<Vec<Shard>, Fault> {
     Ok(shards)
 }
 
-/// Why there is no index to be read.
+/// The reason why no index can be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Absent,
@@ -85,7 +85,7 @@ fn shard(from: &mut impl Read, left: &mut u64) -> Result<Shard, Fault> {
     if shard.is_sound() { Ok(shard) } else { Err(Fault::Torn) }
 }
 
-/// A length, a checksum and so many bytes. The length is believed only as far as the file can have it.
+/// A length, a checksum and the given number of bytes. The length is only trusted up to the size of the file.
 fn part(from: &mut impl Read, left: &mut u64) -> Result<Vec<u8>, Fault> {
     let length = u64::from(number(from)?) | u64::from(number(from)?) << 32;
     let checksum = number(from)?;
@@ -105,7 +105,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|four| u32::from_le_bytes(*four)).collect()
 }
 
-/// Writes shards with the texts that they are of.
+/// Writes shards with the checksums of their texts.
 pub(crate) fn write<'a>(path: &Path, shards: impl Iterator<Item = (Of, &'a Shard)>) -> io::Result<()> {
     let replacement = Replacement::of(path)?;
     write_to(replacement.handle()?, shards)?;

@@ -9,26 +9,26 @@ use super::build::{Builder, Lists, segments};
 use super::need::{ByteSet, Window};
 use crate::data::block::Block;
 
-/// Blocks are put together until they have this many bytes of text.
+/// Blocks are combined until they have this many bytes of text.
 const SHARD_BYTES: usize = 256 << 20;
 
 /// The lists of several blocks. Everything is sorted by trigram, then by segment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shard {
-    /// The trigrams that are there.
+    /// The trigrams that occur.
     pub(crate) trigrams: Vec<u32>,
     /// Where the entries of each begin, and where the last ends.
     pub(crate) first_entries: Vec<u32>,
     /// How many lines each has.
     pub(crate) lines: Vec<u32>,
-    /// Of each entry, the segment, counted from the shard's first.
+    /// The segment of each entry, counted from the shard's first.
     pub(crate) segments: Vec<u16>,
-    /// Up to which byte of the data each entry reaches.
+    /// The byte of the data up to which each entry reaches.
     pub(crate) ends: Vec<u32>,
     pub(crate) data: Vec<u8>,
 }
 
-/// Which blocks have a shard together.
+/// The blocks that share each shard.
 pub(crate) fn shards(blocks: &[Block]) -> Vec<Range<usize>> {
     let mut shards: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;
@@ -49,7 +49,7 @@ pub(crate) fn shards(blocks: &[Block]) -> Vec<Range<usize>> {
 }
 
 impl Shard {
-    /// Makes the lists of these blocks on several threads.
+    /// Builds the lists of these blocks on several threads.
     pub(crate) fn build(blocks: &[Block], threads: usize) -> Self {
         let made: Vec<OnceLock<Vec<Lists>>> = blocks.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
@@ -71,7 +71,7 @@ impl Shard {
         Self::joined(&made.collect::<Vec<_>>())
     }
 
-    /// Counts, then puts each list in its place.
+    /// Counts, then copies each list to its position.
     fn joined(made: &[Lists]) -> Self {
         let entries = || made.iter().flat_map(|lists| &lists.entries);
         let mut trigrams: Vec<u32> = entries().map(|entry| entry.trigram).collect();
@@ -117,7 +117,7 @@ impl Shard {
         Self { trigrams, first_entries, lines, segments, ends, data }
     }
 
-    /// Whether its tables fit each other, so that no list is sought beyond an end.
+    /// Whether its tables are consistent, so that no list lies beyond an end.
     pub(crate) fn is_sound(&self) -> bool {
         self.first_entries.len() == self.trigrams.len() + 1
             && self.lines.len() == self.trigrams.len()
@@ -128,14 +128,14 @@ impl Shard {
             && self.ends.last().is_none_or(|&end| end as usize == self.data.len())
     }
 
-    /// How much memory it takes.
+    /// The memory that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let tables = [&self.trigrams, &self.first_entries, &self.lines, &self.ends];
         let tables = tables.map(|table| size_of_val(&table[..])).iter().sum::<usize>();
         (tables + size_of_val(&self.segments[..]) + self.data.len()) as u64
     }
 
-    /// The trigrams that fit a window, as places in `trigrams`.
+    /// The trigrams that fit a window, as indices of `trigrams`.
     pub(crate) fn fitting(&self, window: &Window) -> Vec<u32> {
         let [first, second, third] = window;
         let firsts: Vec<u8> = if first.len() == 256 { Vec::new() } else { first.iter().collect() };
@@ -160,7 +160,7 @@ impl Shard {
         stretches.into_iter().flatten().filter(fits).map(|place| place as u32).collect()
     }
 
-    /// The places of this many trigrams from one on.
+    /// The indices of this many trigrams from one on.
     fn between(&self, from: u32, count: u32) -> Range<usize> {
         let start = self.trigrams.partition_point(|&trigram| trigram < from);
         let length = if count == 1 {
@@ -171,7 +171,7 @@ impl Shard {
         start..start + length
     }
 
-    /// The list of a trigram in a segment: gaps, or as many bytes as the segment's lines need bits.
+    /// The list of a trigram in a segment: gaps, or a bit map of the segment's lines.
     pub(crate) fn list(&self, place: u32, segment: u16) -> Option<&[u8]> {
         let place = place as usize;
         let (first, last) = (self.first_entries[place] as usize, self.first_entries[place + 1] as usize);

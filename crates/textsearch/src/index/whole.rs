@@ -1,4 +1,4 @@
-//! The index of a data file: its shards, made now or read from beside it.
+//! The index of a data file: its shards, built now or read from the file beside it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,17 +9,17 @@ use super::shard::{Shard, shards};
 use crate::data::block::Block;
 use crate::opening::{IndexSource, OpenOptions, Saving};
 
-/// The lists of all text that is indexed: shards from the first block on, as far as they fit the memory.
+/// The lists of all indexed text: shards from the first block on, as far as they fit the memory.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) shards: Vec<Indexed>,
 }
 
-/// A shard with what it covers.
+/// A shard and the blocks it covers.
 #[derive(Debug)]
 pub(crate) struct Indexed {
     pub(crate) blocks: Range<usize>,
-    /// Of each block, its segments, and the number of the first of them.
+    /// The segments of each block, and the number of the first of them.
     pub(crate) segments: Vec<(u16, Vec<Range<usize>>)>,
     pub(crate) shard: Shard,
 }
@@ -50,7 +50,7 @@ impl Of {
 }
 
 impl Index {
-    /// Makes the index of the blocks of a data file, or reads what was kept of it.
+    /// Builds the index of the blocks of a data file, or reads the saved one.
     pub(crate) fn open(blocks: &[Block], path: &Path, options: &OpenOptions) -> (Self, IndexSource) {
         let of: Vec<Of> = shards(blocks).into_iter().map(|covered| Of::new(blocks, covered)).collect();
         let path = saved::path_of(path);
@@ -58,7 +58,7 @@ impl Index {
         let may_save =
             options.saving == Saving::Beside && !matches!(read, Err(Fault::Foreign | Fault::Unreadable(_)));
         let mut fault = match &read {
-            Err(Fault::Foreign) => Some(format!("{} is no index and was left as it is", path.display())),
+            Err(Fault::Foreign) => Some(format!("{} is not an index and was left unchanged", path.display())),
             Err(Fault::Unreadable(reason)) => Some(format!("cannot read {}: {reason}", path.display())),
             _ => None,
         };
@@ -92,7 +92,7 @@ impl Index {
         (index, IndexSource { shards_built: built, shards_read: reused, fault })
     }
 
-    /// How many rows it covers.
+    /// The number of rows it covers.
     pub(crate) fn rows(&self, blocks: &[Block]) -> u64 {
         self.shards
             .iter()

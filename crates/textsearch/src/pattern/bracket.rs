@@ -1,4 +1,4 @@
-//! Sets of characters as they are written: `[a-z&&[^m]]`, `\d`, `\p{Lu}`.
+//! Sets of characters in Java's notation: `[a-z&&[^m]]`, `\d`, `\p{Lu}`.
 
 use regex_syntax::hir::ClassUnicode;
 
@@ -19,9 +19,8 @@ impl Parser<'_> {
             None => return Err(self.error(at, "the name of a property is missing, as in `\\p{Lu}`")),
         };
         let (negative, bare) = name.strip_prefix('^').map_or((false, &name[..]), |rest| (true, rest));
-        let class = property(bare, self.alphabet()).ok_or_else(|| {
-            self.error(at, &format!("`{name}` is no property of characters that is known here"))
-        })?;
+        let class = property(bare, self.alphabet())
+            .ok_or_else(|| self.error(at, &format!("`{name}` is not a known property of characters")))?;
         let class = folded(class, self.case());
         Ok(if negative != (letter == 'P') { negated(class) } else { class })
     }
@@ -47,7 +46,7 @@ impl Parser<'_> {
                 Some('[') => part.union(&self.class(depth + 1)?),
                 Some('&') if self.eat('&') => {
                     if parts == 0 {
-                        return Err(self.error(at, "nothing stands before this `&&`"));
+                        return Err(self.error(at, "there is nothing before this `&&`"));
                     }
                     part = intersection(all.take(), part);
                     all = Some(std::mem::replace(&mut part, ClassUnicode::empty()));
@@ -94,7 +93,7 @@ impl Parser<'_> {
 
     /// After a backslash within a class.
     fn class_escape(&mut self, at: usize) -> Result<Member, PatternError> {
-        let letter = self.next().ok_or_else(|| self.error(at, "nothing stands after this backslash"))?;
+        let letter = self.next().ok_or_else(|| self.error(at, "there is nothing after this backslash"))?;
         Ok(match letter {
             'Q' => Member::Quoted(self.quoted()),
             'p' | 'P' => Member::Set(self.property(letter)?),

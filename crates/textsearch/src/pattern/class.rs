@@ -15,12 +15,12 @@ pub(crate) fn negated(mut class: ClassUnicode) -> ClassUnicode {
     class
 }
 
-/// What `.` leaves out.
+/// The characters that `.` does not match.
 pub(crate) fn terminators() -> ClassUnicode {
     set(&[('\n', '\n'), ('\r', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')])
 }
 
-/// The same, and what differs from it in case only.
+/// The same set, with the characters that only differ in case.
 pub(crate) fn folded(mut class: ClassUnicode, case: Case) -> ClassUnicode {
     match case {
         Case::Exact => {}
@@ -82,7 +82,7 @@ fn unicode(name: &str) -> Option<ClassUnicode> {
     }
 }
 
-/// What stands between the braces of `\p{…}`, by Java's names.
+/// The property between the braces of `\p{…}`, by Java's names.
 pub(crate) fn property(name: &str, alphabet: Alphabet) -> Option<ClassUnicode> {
     let posix = match (name, alphabet) {
         ("ASCII", _) => Some(set(&[('\0', '\x7f')])),

@@ -4,7 +4,7 @@ use super::reader::Parser;
 use crate::error::PatternError;
 
 impl Parser<'_> {
-    /// After a backslash: what stands for one character, within a class and outside.
+    /// After a backslash: an escape that stands for one character, inside and outside of a class.
     pub(crate) fn escaped_character(&mut self, at: usize, letter: char) -> Result<char, PatternError> {
         Ok(match letter {
             't' => '\t',
@@ -46,7 +46,7 @@ impl Parser<'_> {
         count: std::ops::RangeInclusive<usize>,
     ) -> Result<char, PatternError> {
         let value = self.code(at, radix, count)?;
-        char::from_u32(value).ok_or_else(|| self.error(at, &format!("{value:#x} is no character")))
+        char::from_u32(value).ok_or_else(|| self.error(at, &format!("{value:#x} is not a character")))
     }
 
     fn code(
@@ -79,7 +79,7 @@ impl Parser<'_> {
         let mut chars = char::decode_utf16(units).map_while(Result::ok);
         match (chars.next(), chars.next()) {
             (Some(c), None) => Ok(c),
-            _ => Err(self.error(at, "half a surrogate pair is no character")),
+            _ => Err(self.error(at, "half a surrogate pair is not a character")),
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Java's syntax, after the documentation of `java.util.regex.Pattern`.
+//! The parser of Java's syntax, after the documentation of `java.util.regex.Pattern`.
 
 use std::collections::HashMap;
 
 use super::class::{folded, negated, predefined, set, terminators};
 use super::reader::{Flags, Irregular, Parser};
-use super::tree::{Greed, Node, Place, Side, Want};
+use super::tree::{Anchor, Greed, Node, Side, Want};
 use crate::error::PatternError;
 use crate::semantics::Alphabet;
 
-/// The most that a part may be asked to repeat.
+/// The most repeats of a part.
 const MOST_REPEATS: u32 = 10_000;
 
 pub(crate) struct Parsed {
     pub(crate) tree: Node,
-    /// The first part that no finite automaton can do.
+    /// The first part that is not possible with a finite automaton.
     pub(crate) irregular: Option<Irregular>,
 }
 
@@ -87,7 +87,7 @@ impl Parser<'_> {
         Node::Class(folded(set(&[(c, c)]), self.case()))
     }
 
-    /// One part without its repeats; `None` where there was but a flag.
+    /// One part without its repeats; `None` where there was only a flag.
     fn atom(&mut self, depth: usize) -> Result<Option<Node>, PatternError> {
         let at = self.at();
         let Some(c) = self.next() else { return Ok(None) };
@@ -99,20 +99,17 @@ impl Parser<'_> {
                 Flags { unix_lines: true, .. } => negated(set(&[('\n', '\n')])),
                 _ => negated(terminators()),
             }),
-            '^' => Node::Place(Place::Start),
-            '$' => Node::Place(Place::End),
+            '^' => Node::Anchor(Anchor::Start),
+            '$' => Node::Anchor(Anchor::End),
             '\\' => self.escape(at)?,
             '*' | '+' | '?' => {
-                let reason = format!(
-                    "nothing stands before this `{c}` that it could repeat; write `\\{c}` for the character"
-                );
+                let reason =
+                    format!("there is nothing before this `{c}` to repeat; write `\\{c}` for the character");
                 return Err(self.error(at, &reason));
             }
             '{' => {
-                return Err(self.error(
-                    at,
-                    "nothing stands before this `{` that it could repeat; write `\\{` for the character",
-                ));
+                return Err(self
+                    .error(at, "there is nothing before this `{` to repeat; write `\\{` for the character"));
             }
             c => self.character(c),
         }))
@@ -155,7 +152,7 @@ impl Parser<'_> {
             return self.flags(open, depth);
         }
         if self.peek() == Some('*') {
-            return Err(self.error(open + 1, "nothing stands before this `*` that it could repeat"));
+            return Err(self.error(open + 1, "there is nothing before this `*` to repeat"));
         }
         self.capture(open, depth).map(Some)
     }
@@ -197,7 +194,7 @@ impl Parser<'_> {
                     return Ok(Some(node));
                 }
                 Some(c) => {
-                    let reason = format!("`{c}` is no flag: those of Java are d, i, m, s, u, x and U");
+                    let reason = format!("`{c}` is not a flag: Java has d, i, m, s, u, x and U");
                     return Err(self.error(at, &reason));
                 }
                 None => return Err(self.error(open, "this `(` has no closing `)`")),
@@ -205,7 +202,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind an atom and repeats it.
+    /// A repeat after an atom.
     fn repeated(&mut self, start: usize, node: Node) -> Result<Node, PatternError> {
         self.skip_blanks();
         let at = self.at();
@@ -265,18 +262,18 @@ impl Parser<'_> {
 
     /// After a backslash outside of a class.
     fn escape(&mut self, at: usize) -> Result<Node, PatternError> {
-        let letter = self.next().ok_or_else(|| self.error(at, "nothing stands after this backslash"))?;
+        let letter = self.next().ok_or_else(|| self.error(at, "there is nothing after this backslash"))?;
         Ok(match letter {
             'b' if self.peek() == Some('{') => {
                 return Err(
-                    self.error(at, "boundaries of graphemes are not known here; `\\b` alone is one of words")
+                    self.error(at, "grapheme boundaries are not supported; `\\b` alone is one of words")
                 );
             }
-            'b' => Node::Place(Place::WordBoundary),
-            'B' => Node::Place(Place::NoWordBoundary),
+            'b' => Node::Anchor(Anchor::WordBoundary),
+            'B' => Node::Anchor(Anchor::NoWordBoundary),
             // The first search begins where the sentence does.
-            'A' | 'G' => Node::Place(Place::Start),
-            'z' | 'Z' => Node::Place(Place::End),
+            'A' | 'G' => Node::Anchor(Anchor::Start),
+            'z' | 'Z' => Node::Anchor(Anchor::End),
             'R' => Node::Class(predefined('v', self.flags.alphabet).expect("it is predefined")),
             'X' => {
                 self.irregular(at, "`\\X`");
@@ -295,7 +292,7 @@ impl Parser<'_> {
         })
     }
 
-    /// As many digits as there are groups for by now.
+    /// As many digits as are a known group.
     fn reference(&mut self, at: usize, first: char) -> Node {
         self.irregular(at, "a back-reference");
         let mut group = first.to_digit(10).expect("it is a digit");

@@ -1,4 +1,4 @@
-//! What PCRE2 runs: the tree written in Perl's syntax, with all flags resolved.
+//! The form for PCRE2: the tree written in Perl's syntax, with all flags resolved.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use regex_syntax::hir::ClassUnicode;
 
 use super::class::{negated, predefined, set};
 use super::regular::any;
-use super::tree::{Case, Greed, Node, Place, Side, Want};
+use super::tree::{Anchor, Case, Greed, Node, Side, Want};
 use crate::error::{PatternError, SearchError};
 use crate::semantics::Alphabet;
 
@@ -20,8 +20,8 @@ const HEAP_LIMIT: i32 = -63;
 /// The stack of the compiled matcher grows up to this.
 const STACK_BYTES: usize = 1 << 20;
 
-/// A pattern compiled by PCRE2: once as it is, and, when they are first needed, for text of which all is ASCII. That is twice as fast,
-/// since nothing is decoded or checked to be UTF-8, and of such text several sentences can be gone over at once.
+/// A pattern compiled by PCRE2: once as it is, and, on first use, for ASCII text. That is twice as fast, since nothing is decoded
+/// or checked to be UTF-8, and of such text several sentences can be searched at once.
 #[derive(Debug)]
 pub(crate) struct Perl {
     regex: Regex,
@@ -32,16 +32,17 @@ pub(crate) struct Perl {
     lines_text: String,
     /// For several sentences, each ended by a line feed but the last.
     lines: OnceLock<Option<Regex>>,
-    /// Whether it begins with the start of a word. In several sentences a character before the word is then taken in
-    /// instead: PCRE2 passes over all others quickly, where it would begin a match at each letter to find that it is amidst a word.
+    /// Whether it begins with the start of a word. For several sentences, the pattern then includes a character before the word
+    /// instead: PCRE2 skips all others quickly, where it would otherwise begin a match at each letter to find that it is inside a
+    /// word.
     begins_word: bool,
 }
 
-/// What a pattern is run on.
+/// The kind of text that a pattern runs on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Sentence,
-    /// Sentences with line feeds between them, which no match takes in.
+    /// Sentences with line feeds between them, which no match includes.
     Lines,
 }
 
@@ -62,7 +63,7 @@ impl Perl {
             builder.utf(true).ucp(alphabet == Alphabet::Unicode);
         };
         let regex = build(&text, steps, builder)
-            .map_err(|reason| PatternError { at: 1, reason: format!("PCRE2 does not take it: {reason}") })?;
+            .map_err(|reason| PatternError { at: 1, reason: format!("PCRE2 rejects it: {reason}") })?;
         Ok(Self {
             regex,
             text,
@@ -84,17 +85,17 @@ impl Perl {
         regex.unwrap_or(&self.regex).is_match(sentence).map_err(|reason| self.error(&reason))
     }
 
-    /// The first match at or behind a place.
+    /// The first match at or behind a position.
     pub(crate) fn find_at(&self, sentence: &[u8], at: usize) -> Result<Option<(usize, usize)>, SearchError> {
         let found = self.regex.find_at(sentence, at).map_err(|reason| self.error(&reason))?;
         Ok(found.map(|found| (found.start(), found.end())))
     }
 
-    /// Goes over sentences with line feeds between them, and tells where in each that matches a match starts. `skip` is given that
-    /// place and says where the next sentence starts. `None` if it cannot be done in this way, or a limit was reached: then
-    /// sentences are to be tried one by one.
+    /// Searches sentences with line feeds between them, and reports the start of a match in each that matches. `skip` receives that
+    /// position and returns where the next sentence starts. `None` if this is not possible for the pattern, or a limit was reached:
+    /// then try sentences one by one.
     pub(crate) fn scan(&self, text: &[u8], mut skip: impl FnMut(usize) -> usize) -> Option<()> {
-        // A grapheme may take a line feed in, behind a carriage return.
+        // A grapheme may include a line feed, behind a carriage return.
         let make = || match self.lines_text.contains("\\X") {
             true => None,
             false => build(&self.lines_text, self.steps, |_| ()).ok(),
@@ -102,7 +103,7 @@ impl Perl {
         let regex = self.lines.get_or_init(make).as_ref().filter(|_| text.is_ascii())?;
         let (mut at, before) = (0, usize::from(self.begins_word));
         if self.begins_word {
-            // Before the first sentence there is nothing to take in.
+            // Before the first sentence there is no character to include.
             let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
             if self.is_match(&text[..end]).ok()? {
                 skip(0);
@@ -126,14 +127,14 @@ impl Perl {
     }
 }
 
-/// What comes behind the start of a word with which a pattern begins; `None` if it does not.
+/// The part behind the start of a word with which a pattern begins; `None` if it does not.
 fn word_behind(tree: &Node) -> Option<&[Node]> {
     let Node::Concat(nodes) = tree else { return None };
-    let (Node::Place(Place::WordBoundary), rest) = nodes.split_first()? else { return None };
+    let (Node::Anchor(Anchor::WordBoundary), rest) = nodes.split_first()? else { return None };
     begins_with_word(rest.first()?).then_some(rest)
 }
 
-/// Whether whatever it matches in text of ASCII begins with a character that stands in words.
+/// Whether every match in ASCII text begins with a word character.
 fn begins_with_word(node: &Node) -> bool {
     match node {
         Node::Class(class) => predefined('w', Alphabet::Ascii).is_some_and(|word| {
@@ -146,7 +147,7 @@ fn begins_with_word(node: &Node) -> bool {
         Node::Capture { node, .. } | Node::Atomic(node) => begins_with_word(node),
         Node::Concat(nodes) => nodes.first().is_some_and(begins_with_word),
         Node::Either(nodes) => nodes.iter().all(begins_with_word),
-        Node::Empty | Node::Place(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
+        Node::Empty | Node::Anchor(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
     }
 }
 
@@ -154,7 +155,7 @@ fn build(text: &str, steps: u32, more: impl FnOnce(&mut RegexBuilder)) -> Result
     let mut builder = RegexBuilder::new();
     builder.jit_if_available(true).max_jit_stack_size(Some(STACK_BYTES));
     more(&mut builder);
-    // The heap is for what is not compiled to machine code; in KiB.
+    // The heap is for patterns that are not compiled to machine code; in KiB.
     builder.build(&format!("(*LIMIT_MATCH={steps})(*LIMIT_HEAP=4096){text}"))
 }
 
@@ -164,20 +165,20 @@ fn write(node: &Node, subject: Subject, text: &mut String) {
         Node::Class(class) if subject == Subject::Lines => {
             let mut class = class.clone();
             class.intersect(&any());
-            // PCRE2 is faster at a class that it knows by name; here that is of ASCII.
+            // PCRE2 is faster at a class that it knows by name; here it is of ASCII.
             match predefined('w', Alphabet::Ascii).is_some_and(|word| word == class) {
                 true => text.push_str("\\w"),
                 false => write_class(&class, text),
             }
         }
         Node::Class(class) => write_class(class, text),
-        Node::Place(place) => text.push_str(match (place, subject) {
-            (Place::Start, Subject::Sentence) => "\\A",
-            (Place::End, Subject::Sentence) => "\\z",
-            (Place::Start, Subject::Lines) => "(?<![^\\n])",
-            (Place::End, Subject::Lines) => "(?![^\\n])",
-            (Place::WordBoundary, _) => "\\b",
-            (Place::NoWordBoundary, _) => "\\B",
+        Node::Anchor(place) => text.push_str(match (place, subject) {
+            (Anchor::Start, Subject::Sentence) => "\\A",
+            (Anchor::End, Subject::Sentence) => "\\z",
+            (Anchor::Start, Subject::Lines) => "(?<![^\\n])",
+            (Anchor::End, Subject::Lines) => "(?![^\\n])",
+            (Anchor::WordBoundary, _) => "\\b",
+            (Anchor::NoWordBoundary, _) => "\\B",
         }),
         Node::Repeat { node, least, most, greed } => {
             enclose("(?:", node, subject, text);

@@ -1,4 +1,4 @@
-//! A pattern as characters that are read one by one, and what is known of it so far. The steps of the grammar are in
+//! A pattern as characters that are read one by one, and the state of the parser. The rules of the grammar are in
 //! [`parse`](super::parse), those of sets of characters in [`bracket`](super::bracket).
 
 use std::collections::HashMap;
@@ -7,10 +7,10 @@ use super::tree::Case;
 use crate::error::PatternError;
 use crate::semantics::Alphabet;
 
-/// How deep groups and classes may stand in each other.
+/// The deepest nesting of groups and classes.
 const MOST_DEPTH: usize = 100;
 
-/// What no finite automaton can do.
+/// A part that is not possible with a finite automaton.
 pub(crate) struct Irregular {
     pub(crate) at: usize,
     pub(crate) what: &'static str,
@@ -19,17 +19,17 @@ pub(crate) struct Irregular {
 /// A pattern that is being read.
 pub(crate) struct Parser<'a> {
     pub(crate) text: &'a [char],
-    /// Before the next character.
+    /// The position before the next character.
     pub(crate) next: usize,
     pub(crate) flags: Flags,
     pub(crate) groups: u32,
     pub(crate) names: HashMap<String, u32>,
     pub(crate) irregular: Option<Irregular>,
-    /// Back-references, to be checked when all groups are known.
+    /// Back-references, to be checked once all groups are known.
     pub(crate) references: Vec<(usize, u32)>,
 }
 
-/// What `(?…)` switches.
+/// The flags that `(?…)` switches.
 #[derive(Clone, Copy)]
 pub(crate) struct Flags {
     pub(crate) ignore_case: bool,
@@ -72,7 +72,7 @@ impl Parser<'_> {
         there
     }
 
-    /// All up to a mark, which is taken, too; `None` if there is none.
+    /// The text up to a mark, and consumes both; `None` without a mark.
     pub(crate) fn take_until(&mut self, mark: char) -> Option<String> {
         let length = self.text[self.next..].iter().position(|&c| c == mark)?;
         let taken = self.text[self.next..self.next + length].iter().collect();
@@ -86,7 +86,7 @@ impl Parser<'_> {
 
     pub(crate) fn check_depth(&self, at: usize, depth: usize) -> Result<(), PatternError> {
         if depth > MOST_DEPTH {
-            return Err(self.error(at, &format!("more than {MOST_DEPTH} groups stand in each other")));
+            return Err(self.error(at, &format!("groups are nested deeper than {MOST_DEPTH}")));
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl Parser<'_> {
         }
     }
 
-    /// With `(?x)`, blanks and remarks mean nothing.
+    /// Skips blanks and comments with `(?x)`.
     pub(crate) fn skip_blanks(&mut self) {
         while self.flags.comments {
             match self.peek() {

@@ -1,17 +1,17 @@
-//! What automata run. Where they cannot do what a pattern says, this is what every match must at least contain.
+//! The form for automata. Where they cannot express a pattern, this is what every match must at least contain.
 //!
-//! Line feeds are in no sentence, so they are left out of all classes: then no match reaches into the next sentence, and one
-//! search goes over millions of them.
+//! No sentence has line feeds, so all classes exclude them: then no match reaches into the next sentence, and one search
+//! covers millions of them.
 
 use std::collections::HashMap;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
 use super::class::{negated, set};
-use super::tree::{Greed, Node, Place};
+use super::tree::{Anchor, Greed, Node};
 use crate::semantics::Alphabet;
 
-/// How many parts may be put in the places of back-references, all together.
+/// The most parts that replace back-references, in total.
 const MOST_COPIES: usize = 1000;
 
 /// Any character of a sentence.
@@ -42,7 +42,7 @@ impl<'a> Maker<'a> {
                 self.note_groups(node)
             }
             Node::Concat(nodes) | Node::Either(nodes) => nodes.iter().for_each(|node| self.note_groups(node)),
-            Node::Empty | Node::Class(_) | Node::Place(_) | Node::Again { .. } | Node::Grapheme => {}
+            Node::Empty | Node::Class(_) | Node::Anchor(_) | Node::Again { .. } | Node::Grapheme => {}
         }
     }
 
@@ -55,13 +55,13 @@ impl<'a> Maker<'a> {
                 class.intersect(&any());
                 Hir::class(Class::Unicode(class))
             }
-            Node::Place(place) => Hir::look(match (place, self.alphabet) {
-                (Place::Start, _) => Look::StartLF,
-                (Place::End, _) => Look::EndLF,
-                (Place::WordBoundary, Alphabet::Ascii) => Look::WordAscii,
-                (Place::WordBoundary, Alphabet::Unicode) => Look::WordUnicode,
-                (Place::NoWordBoundary, Alphabet::Ascii) => Look::WordAsciiNegate,
-                (Place::NoWordBoundary, Alphabet::Unicode) => Look::WordUnicodeNegate,
+            Node::Anchor(place) => Hir::look(match (place, self.alphabet) {
+                (Anchor::Start, _) => Look::StartLF,
+                (Anchor::End, _) => Look::EndLF,
+                (Anchor::WordBoundary, Alphabet::Ascii) => Look::WordAscii,
+                (Anchor::WordBoundary, Alphabet::Unicode) => Look::WordUnicode,
+                (Anchor::NoWordBoundary, Alphabet::Ascii) => Look::WordAsciiNegate,
+                (Anchor::NoWordBoundary, Alphabet::Unicode) => Look::WordUnicodeNegate,
             }),
             Node::Repeat { node, least, most, greed } => {
                 let sub = Box::new(self.hir(node));
@@ -75,10 +75,10 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// What a group has taken is something that it can take, in any case of letters.
+    /// A back-reference repeats something that the group can match, in any case of letters.
     fn again(&mut self, group: u32, case: super::tree::Case) -> Hir {
         match self.groups.remove(&group) {
-            // Places within the group need not hold where its text stands again.
+            // Positions within the group need not hold where its text is repeated.
             Some(node) if self.copies < MOST_COPIES && case == super::tree::Case::Exact && is_text(node) => {
                 let hir = self.hir(node);
                 self.groups.insert(group, node);
@@ -88,7 +88,7 @@ impl<'a> Maker<'a> {
                 self.groups.insert(group, node);
                 repeated(0)
             }
-            // It stands within itself.
+            // It refers to itself.
             None => repeated(0),
         }
     }
@@ -105,6 +105,6 @@ fn is_text(node: &Node) -> bool {
         Node::Empty | Node::Class(_) => true,
         Node::Repeat { node, .. } | Node::Capture { node, .. } | Node::Atomic(node) => is_text(node),
         Node::Concat(nodes) | Node::Either(nodes) => nodes.iter().all(is_text),
-        Node::Place(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
+        Node::Anchor(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
     }
 }

@@ -1,23 +1,23 @@
-//! What can be left off a pattern without changing which sentences match it.
+//! Removes parts of a pattern that do not change which sentences match it.
 //!
-//! A sentence matches where it *contains* what the pattern says, so what may be empty says nothing at either end, and what may
-//! come more often than it must, comes as often as it must. `(.*)X(.*)` for the whole sentence is X somewhere: forty times as
-//! fast to find.
+//! A sentence matches where it *contains* the pattern, so a part at either end that may be empty can go, and a part at an end
+//! that may repeat more often than it must, repeats as often as it must. `(.*)X(.*)` for the whole sentence becomes X
+//! anywhere: forty times as fast to find.
 
 use regex_syntax::hir::ClassUnicode;
 
 use super::class::{negated, terminators};
 use super::regular::any;
-use super::tree::{Node, Place};
+use super::tree::{Anchor, Node};
 
 /// A pattern that stands for the whole sentence.
 pub(crate) fn whole(tree: Node) -> Node {
-    Node::Concat(vec![Node::Place(Place::Start), tree, Node::Place(Place::End)])
+    Node::Concat(vec![Node::Anchor(Anchor::Start), tree, Node::Anchor(Anchor::End)])
 }
 
 pub(crate) struct Short {
     pub(crate) tree: Node,
-    /// A `.*` that had to reach an end of the sentence was left off: where `.` stops somewhere, that was wrong.
+    /// Whether a `.*` that had to reach an end of the sentence was removed: where `.` stops somewhere, that was wrong.
     pub(crate) dot_matters: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn abridge(tree: &Node) -> Short {
     flatten(tree, &mut |node| nodes.push_back(node.clone()));
     let mut dot_matters = false;
     loop {
-        let fixed = nodes.front() == Some(&Node::Place(Place::Start));
+        let fixed = nodes.front() == Some(&Node::Anchor(Anchor::Start));
         match nodes.get(usize::from(fixed)).map(|node| edge(node, fixed)) {
             Some(Edge::Nothing { dot }) => {
                 nodes.drain(..=usize::from(fixed));
@@ -37,7 +37,7 @@ pub(crate) fn abridge(tree: &Node) -> Short {
         }
     }
     loop {
-        let fixed = nodes.back() == Some(&Node::Place(Place::End));
+        let fixed = nodes.back() == Some(&Node::Anchor(Anchor::End));
         let Some(at) = nodes.len().checked_sub(1 + usize::from(fixed)) else { break };
         match edge(&nodes[at], fixed) {
             Edge::Nothing { dot } => {
@@ -51,7 +51,7 @@ pub(crate) fn abridge(tree: &Node) -> Short {
     Short { tree: Node::concat(nodes.into()), dot_matters }
 }
 
-/// Hands out what stands one after the other, whatever groups it stands in.
+/// Yields the parts of a sequence, through nested groups.
 fn flatten(node: &Node, add: &mut impl FnMut(&Node)) {
     match node {
         Node::Concat(nodes) => nodes.iter().for_each(|node| flatten(node, add)),
@@ -61,17 +61,17 @@ fn flatten(node: &Node, add: &mut impl FnMut(&Node)) {
     }
 }
 
-/// What a part at an end says.
+/// The effect of a part at an end.
 enum Edge {
-    /// Nothing. If it is a `.*`, it says that there is no terminator of lines.
+    /// None. If it is a `.*`, it requires that there is no line terminator.
     Nothing { dot: bool },
-    /// No more than this.
+    /// Only this part.
     Less(Node),
-    /// All that it says.
+    /// The whole part.
     All,
 }
 
-/// Of a part at an end, or next to the mark of an end of the sentence.
+/// For a part at an end, or next to the mark of an end of the sentence.
 fn edge(node: &Node, fixed: bool) -> Edge {
     match node {
         Node::Repeat { node, least: 0, most: None, .. } if fixed => match unwrapped(node) {
@@ -81,7 +81,7 @@ fn edge(node: &Node, fixed: bool) -> Edge {
         },
         _ if fixed => Edge::All,
         Node::Repeat { least: 0, .. } => Edge::Nothing { dot: false },
-        // What is repeated must look the same wherever it stands.
+        // A part that is repeated must mean the same at every position.
         Node::Repeat { node, least, most, greed } if *most != Some(*least) && is_free_of_places(node) => {
             Edge::Less(Node::Repeat { node: node.clone(), least: *least, most: Some(*least), greed: *greed })
         }
@@ -89,7 +89,7 @@ fn edge(node: &Node, fixed: bool) -> Edge {
     }
 }
 
-/// Whether a class has all that a sentence can have.
+/// Whether a class contains every character of sentences.
 fn is_any(class: &ClassUnicode) -> bool {
     let mut of_sentences = class.clone();
     of_sentences.intersect(&any());
@@ -108,6 +108,6 @@ fn is_free_of_places(node: &Node) -> bool {
         Node::Empty | Node::Class(_) => true,
         Node::Repeat { node, .. } | Node::Capture { node, .. } => is_free_of_places(node),
         Node::Concat(nodes) | Node::Either(nodes) => nodes.iter().all(is_free_of_places),
-        Node::Place(_) | Node::Atomic(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
+        Node::Anchor(_) | Node::Atomic(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
     }
 }

@@ -5,32 +5,32 @@ use regex_syntax::hir::ClassUnicode;
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// Nothing, which is everywhere.
+    /// The empty match, which is everywhere.
     Empty,
     /// One character of these.
     Class(ClassUnicode),
-    /// A place.
-    Place(Place),
+    /// A position.
+    Anchor(Anchor),
     /// A part this many times.
     Repeat { node: Box<Self>, least: u32, most: Option<u32>, greed: Greed },
     /// A group that is numbered.
     Capture { node: Box<Self>, number: u32 },
-    /// A part that is not tried anew once it matched.
+    /// A part that is not retried once it has matched.
     Atomic(Box<Self>),
-    /// What must, or must not, stand here, without being taken.
+    /// A part that must, or must not, match here, without being consumed.
     Look { node: Box<Self>, to: Side, want: Want },
-    /// The same text again that a group has taken.
+    /// The text that a group has matched, again.
     Again { group: u32, case: Case },
-    /// A character as readers see it, with all marks that belong to it.
+    /// A grapheme: a character with all its combining marks.
     Grapheme,
-    /// One after the other.
+    /// A sequence.
     Concat(Vec<Self>),
-    /// One of these.
+    /// Alternatives.
     Either(Vec<Self>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Anchor {
     Start,
     End,
     WordBoundary,

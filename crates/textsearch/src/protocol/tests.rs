@@ -5,13 +5,17 @@ fn rows() -> impl Strategy<Value = String> {
     prop::collection::vec("[^\n]{1,20}\n", 0..8).prop_map(|rows| rows.concat())
 }
 
-/// What a reader makes of an answer that comes in these pieces, and how many bytes it took.
-fn read(dialect: Dialect, answer: &[u8], pieces: impl IntoIterator<Item = usize>) -> (usize, Option<Ended>) {
+/// The result of a reader for an answer that comes in these pieces, and the number of bytes it consumed.
+fn read(
+    dialect: Dialect,
+    answer: &[u8],
+    pieces: impl IntoIterator<Item = usize>,
+) -> (usize, Option<AnswerKind>) {
     let (mut reader, mut pieces) = (dialect.reader(), pieces.into_iter());
     let (mut taken, mut there) = (0, 0);
     while there < answer.len() {
         there = answer.len().min(there + pieces.next().unwrap_or(usize::MAX / 2).max(1));
-        let Taken { used_bytes, ended } = reader.take(&answer[taken..there]);
+        let AnswerProgress { used_bytes, ended } = reader.take(&answer[taken..there]);
         taken += used_bytes;
         if ended.is_some() {
             return (taken, ended);
@@ -69,7 +73,7 @@ proptest! {
             let answer = dialect.encode_answer(&rows);
             let sent = [&answer[..], &surplus].concat();
             let (taken, ended) = read(dialect, &sent, pieces.iter().copied());
-            prop_assert_eq!((taken, ended), (answer.len(), Some(Ended::Rows)));
+            prop_assert_eq!((taken, ended), (answer.len(), Some(AnswerKind::Rows)));
             let (_, ended) = read(dialect, &answer[..answer.len() - 1], pieces.iter().copied());
             prop_assert_eq!(ended, None);
         }
@@ -80,7 +84,7 @@ proptest! {
         for dialect in Dialect::ALL {
             let answer = dialect.encode_error(&words);
             let (taken, ended) = read(dialect, &answer, pieces.iter().copied());
-            prop_assert_eq!((taken, ended), (answer.len(), Some(Ended::Refused)));
+            prop_assert_eq!((taken, ended), (answer.len(), Some(AnswerKind::Refused)));
         }
     }
 
@@ -113,7 +117,7 @@ fn the_recorded_messages_are_read_and_written_to_the_byte() {
 }
 
 #[test]
-fn what_is_no_text_is_said_to_be_none() {
+fn bytes_that_are_not_text_are_reported() {
     for message in [
         &[0][..],
         &[0x80],
@@ -138,7 +142,7 @@ fn line_ends_of_other_systems_are_left_off() {
 }
 
 #[test]
-fn what_a_dialect_cannot_carry_is_said() {
+fn a_request_that_a_dialect_cannot_carry_is_an_error() {
     let long = "x".repeat(utf::MESSAGE_BYTES + 1);
     for dialect in Dialect::ALL {
         assert_eq!(dialect.encode_request("a\nb"), Err(CannotCarry::LineFeed));
@@ -151,10 +155,10 @@ fn what_a_dialect_cannot_carry_is_said() {
     assert_eq!(&Dialect::Utf.encode_answer(&rows(65_536))[2..], b"request may be too big \n\n");
     assert_eq!(Dialect::Lines.encode_answer(&rows(65_536)).len(), 65_536);
     let too_big = Dialect::Utf.encode_answer(&rows(65_536));
-    assert_eq!(read(Dialect::Utf, &too_big, []).1, Some(Ended::Refused));
-    // A message without its end is no answer.
-    assert_eq!(read(Dialect::Utf, b"\0\x02a\n", []).1, Some(Ended::Wrong));
-    assert_eq!(read(Dialect::Utf, b"\0\0", []).1, Some(Ended::Wrong));
+    assert_eq!(read(Dialect::Utf, &too_big, []).1, Some(AnswerKind::Refused));
+    // A message without its end is not an answer.
+    assert_eq!(read(Dialect::Utf, b"\0\x02a\n", []).1, Some(AnswerKind::Wrong));
+    assert_eq!(read(Dialect::Utf, b"\0\0", []).1, Some(AnswerKind::Wrong));
 }
 
 #[test]

@@ -4,12 +4,12 @@
 //! It differs from UTF-8 in two things: U+0000 is written as the two bytes C0 80, and a character beyond U+FFFF as the two halves
 //! of its surrogate pair, three bytes each.
 
-/// What stands before a message.
+/// The length of the prefix of a message.
 pub const LENGTH_BYTES: usize = 2;
 /// The longest message, without its length.
 pub const MESSAGE_BYTES: usize = 0xFFFF;
 
-/// A message with its length before it; `None` where it has more than [`MESSAGE_BYTES`].
+/// A message with its length before it; `None` if it has more than [`MESSAGE_BYTES`].
 pub fn encode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = vec![0; LENGTH_BYTES];
     bytes.reserve(text.len());
@@ -27,13 +27,13 @@ pub fn encode(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The message that `bytes` begin with, without its length; `None` where more are to come.
+/// The message that `bytes` begin with, without its length; `None` if it is incomplete.
 pub fn message(bytes: &[u8]) -> Option<&[u8]> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.get(..usize::from(u16::from_be_bytes(*length)))
 }
 
-/// The text of a message; `None` where it is not modified UTF-8, or has half a surrogate pair.
+/// The text of a message; `None` if it is not modified UTF-8, or has half a surrogate pair.
 pub fn decode(message: &[u8]) -> Option<String> {
     let mut units = Vec::with_capacity(message.len());
     let mut rest = message;

@@ -1,9 +1,10 @@
-//! A deterministic automaton laid flat, stepped through eight stretches of text at a time.
+//! A deterministic automaton as a flat table, stepped through eight stretches of text at a time.
 //!
-//! A step is a load that waits for the one before, five cycles a byte, while the processor could do many at once. Eight streams in
-//! turns keep it busy: 3 to 4 GB/s on one core, whatever the pattern. (Mytkowicz, Musuvathi and Schulte, ASPLOS 2014, say more of such
-//! parallelism.) `regex-automata` makes the automaton; here each state has a row of 256 entries, so that a step is one load and no
-//! look at classes of bytes, and states in which the answer is known lead to themselves, so that a look every few bytes does.
+//! A step is a load that waits for the one before, five cycles per byte, while the processor could do many at once. Eight
+//! interleaved streams keep it busy: 3 to 4 GB/s on one core, whatever the pattern. (Mytkowicz, Musuvathi and Schulte, ASPLOS 2014,
+//! analyse such parallelism.) `regex-automata` makes the automaton; here each state has a row of 256 entries, so that a step is one
+//! load without a lookup of byte classes, and states in which the answer is known lead to themselves, so that a check every few
+//! bytes is enough.
 
 mod making;
 
@@ -12,31 +13,31 @@ use std::ops::Range;
 
 pub(crate) use making::{Making, make};
 
-/// How many streams run in turns.
+/// The number of interleaved streams.
 const LANES: usize = 8;
-/// How many bytes are stepped between two looks at whether an answer is known.
+/// The number of bytes that are stepped between two checks of whether an answer is known.
 const GROUP: usize = 16;
-/// How many bytes of each stream are laid side by side, where each is found without a register for its place.
+/// The number of bytes of each stream that are copied next to each other, where each is found without a register for its position.
 const PIECE: usize = 128;
-/// How many starts of lines lie in a line of the cache.
+/// The number of starts of lines in a cache line.
 const CACHE_LINE_STARTS: usize = 16;
-/// A lane whose stretch has this many bytes left gives half of it to one that has none.
+/// A lane with at least this many bytes left gives half of its stretch to one that has none.
 const WORTH_HALVING: usize = 1024;
 /// The most rows of the table. With more of them, they are seldom in the cache.
 const MOST_ROWS: usize = 8192;
 const ROW: usize = 256;
-/// The most rows of a table whose entries have two bytes. No place can lie outside it, which saves a look at each step.
+/// The most rows of a table whose entries have two bytes. Every index lies in it, which saves a bounds check at each step.
 const SMALL_ROWS: usize = 256;
-/// A state is the place of its row, see [`place`]. In the first ones the answer is known.
+/// A state is the index of its row, see [`place`]. In the first ones the answer is known.
 const MATCH: u32 = 0;
 const UNKNOWN: u32 = ROW as u32;
 const FIRST: u32 = 2 * ROW as u32;
 
-/// What is known of a line.
+/// The result for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum LineVerdict {
     Match,
-    /// The automaton cannot say: it asks for words of Unicode, and the line is not ASCII.
+    /// The automaton cannot decide: the pattern uses Unicode words, and the line is not ASCII.
     Unknown,
 }
 
@@ -47,10 +48,10 @@ pub(crate) struct Dfa {
     start: u32,
 }
 
-/// Where a row lies: the entry of a byte is at the place of its row, exclusive or the byte.
+/// The position of a row: the entry of a byte is at the exclusive or of this position and the byte.
 ///
-/// Text has mostly small letters, whose entries would lie in the same few sets of the first cache in all rows, and push each other
-/// out from some 90 rows on. So rows that are as far apart as the cache's sets have their entries in different orders.
+/// Text has mostly lower-case letters, whose entries would lie in the same few sets of the first-level cache in all rows, and evict
+/// each other from some 90 rows on. So rows that are as far apart as the cache's sets have their entries in different orders.
 fn place(row: usize) -> u32 {
     ((row * ROW) | ((row >> 2 & 0xf) << 4)) as u32
 }
@@ -62,12 +63,12 @@ enum Table {
     Large(Box<[u32]>),
 }
 
-/// What a table is to those who step through it.
+/// The operations of a table for the loops that step through it.
 trait Step {
     /// The state behind a byte.
     fn step(&self, state: u32, byte: u8) -> u32;
 
-    /// The same state, so that the compiler sees that it is one.
+    /// The same state, bounded so that the compiler sees that it is a state.
     fn within(state: u32) -> u32;
 }
 
@@ -104,12 +105,12 @@ impl Table {
         for (place, entry) in small.iter_mut().zip(entries) {
             *place = entry as u16;
         }
-        Self::Small(small.into_boxed_slice().try_into().expect("it has so many entries"))
+        Self::Small(small.into_boxed_slice().try_into().expect("it has the length of the table"))
     }
 }
 
 impl Dfa {
-    /// How much memory it takes.
+    /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.table {
             Table::Small(table) => size_of_val(&**table),
@@ -117,28 +118,28 @@ impl Dfa {
         }
     }
 
-    /// Goes over these lines of a text, whose lines start at `starts`. `hit` is told each that matches, once.
+    /// Scans these lines of a text, whose lines start at `starts`. Calls `hit` once for each that matches.
     pub(crate) fn scan(
         &self,
         text: &[u8],
         starts: &[u32],
         lines: Range<usize>,
-        hit: impl FnMut(usize, Verdict),
+        hit: impl FnMut(usize, LineVerdict),
     ) {
-        // Each hit asks where its line starts, far from the one before: now they all come from memory at once.
+        // Each hit looks up where its line starts, far from the one before: prefetching brings them all from memory at once.
         let fetched =
             starts[lines.clone()].iter().step_by(CACHE_LINE_STARTS).fold(0, |all, start| all ^ start);
         black_box(fetched);
         self.scan_stretches(text, starts, std::iter::once(lines), hit);
     }
 
-    /// Goes over stretches of lines, in any order.
+    /// Scans stretches of lines, in any order.
     pub(crate) fn scan_stretches(
         &self,
         text: &[u8],
         starts: &[u32],
         stretches: impl Iterator<Item = Range<usize>>,
-        hit: impl FnMut(usize, Verdict),
+        hit: impl FnMut(usize, LineVerdict),
     ) {
         match &self.table {
             Table::Small(table) => {
@@ -151,15 +152,15 @@ impl Dfa {
     }
 }
 
-/// A table on its way through a text, in several streams.
+/// A table in the middle of a text, in several streams.
 struct Walk<'a, T: Step + ?Sized> {
     table: &'a T,
     start: u32,
     text: &'a [u8],
-    /// Where its lines start.
+    /// The starts of its lines.
     starts: &'a [u32],
     lanes: [Lane; LANES],
-    /// The next bytes of each lane, from `place` on. Side by side each is found without a register for where its lane is.
+    /// The next bytes of each lane, from `place` on. Next to each other, each is found without a register for the lane's position.
     pieces: [[u8; PIECE]; LANES],
     place: usize,
 }
@@ -172,7 +173,7 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
     fn over(
         mut self,
         mut stretches: impl Iterator<Item = Range<usize>>,
-        mut hit: impl FnMut(usize, Verdict),
+        mut hit: impl FnMut(usize, LineVerdict),
     ) {
         'full: loop {
             for idle in 0..LANES {
@@ -207,7 +208,7 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
         }
     }
 
-    /// Takes the second half of the lane that has most left; `None` if that is not worth it.
+    /// Takes the second half of the lane that has most left; `None` if that is not worthwhile.
     fn halve(&mut self) -> Option<Lane> {
         let most = self.lanes.iter_mut().max_by_key(|lane| lane.left())?;
         if most.left() < WORTH_HALVING {
@@ -219,10 +220,10 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
         Some(Lane { at, end, line, state: self.start }).filter(|_| at < end)
     }
 
-    /// Lays the next bytes of a lane down, from `place` on.
+    /// Copies the next bytes of a lane, from `place` on.
     fn fill(&mut self, lane: usize) {
         let (piece, at) = (&mut self.pieces[lane], self.lanes[lane].at);
-        // What lies before `place` is not looked at, but a piece of a known length is copied at once.
+        // The bytes before `place` are not read, but a copy of constant length is fastest.
         match at.checked_sub(self.place).and_then(|from| self.text[from..].first_chunk()) {
             Some(bytes) => *piece = *bytes,
             None => {
@@ -234,7 +235,7 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
     }
 
     /// Steps all lanes this many groups of bytes, or fewer if one of them comes to its end.
-    fn step(&mut self, mut groups: usize, hit: &mut impl FnMut(usize, Verdict)) {
+    fn step(&mut self, mut groups: usize, hit: &mut impl FnMut(usize, LineVerdict)) {
         let mut states = self.lanes.each_ref().map(|lane| lane.state);
         let mut done = 0;
         while done < groups {
@@ -256,7 +257,7 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
                     if states[known] >= FIRST {
                         continue;
                     }
-                    // Which of the bytes it was tells the line.
+                    // The position of the byte gives the line.
                     let lane = &mut self.lanes[known];
                     (lane.at, lane.state) = (lane.at.wrapping_add(done * GROUP), before[known]);
                     self.step_alone(known, hit);
@@ -264,7 +265,7 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
                     let lane = &mut self.lanes[known];
                     states[known] = lane.state;
                     groups = groups.min(done + 1 + lane.left() / GROUP);
-                    // As if it had been there all along.
+                    // As if it had been there from the start.
                     lane.at = lane.at.wrapping_sub((done + 1) * GROUP);
                 }
             }
@@ -275,8 +276,8 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
         }
     }
 
-    /// Steps all streams through a group of their pieces: one byte of each, then the next of each. Were the loop unrolled, the
-    /// compiler would put it into another order, stream by stream, in which steps wait for one another.
+    /// Steps all streams through a group of their pieces: one byte of each, then the next of each. If the loop were unrolled, the
+    /// compiler would reorder it stream by stream, and steps would wait for one another.
     #[inline(always)]
     fn step_group(&self, states: &mut [u32; LANES]) {
         let mut own = states.map(T::within);
@@ -291,9 +292,9 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
         *states = own;
     }
 
-    /// Steps one lane through a group at most, and no further than to where the answer for its line is known; then it goes on with
-    /// the next line.
-    fn step_alone(&mut self, lane: usize, hit: &mut impl FnMut(usize, Verdict)) {
+    /// Steps one lane through at most one group, and no further than to where the answer for its line is known; then it continues
+    /// with the next line.
+    fn step_alone(&mut self, lane: usize, hit: &mut impl FnMut(usize, LineVerdict)) {
         let lane = &mut self.lanes[lane];
         let end = lane.end.min(lane.at + GROUP);
         while lane.at < end && lane.state >= FIRST {
@@ -302,13 +303,13 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
         }
         if lane.state < FIRST {
             let line = line_of(self.starts, lane.line, lane.at - 1);
-            hit(line, if lane.state == MATCH { Verdict::Match } else { Verdict::Unknown });
+            hit(line, if lane.state == MATCH { LineVerdict::Match } else { LineVerdict::Unknown });
             (lane.line, lane.at, lane.state) = (line + 1, self.starts[line + 1] as usize, self.start);
         }
     }
 }
 
-/// A stream: how far it has come in its stretch, a line that does not lie behind that, and its state.
+/// A stream: its position in its stretch, a line at or before that, and its state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lane {
     at: usize,
@@ -318,13 +319,13 @@ struct Lane {
 }
 
 impl Lane {
-    /// How many bytes it has left.
+    /// The number of bytes it has left.
     fn left(&self) -> usize {
         self.end - self.at
     }
 }
 
-/// The line in which a byte is, sought from a line on that does not lie behind it.
+/// The line that contains a byte, searched from a line at or before it.
 pub(crate) fn line_of(starts: &[u32], from: usize, at: usize) -> usize {
     let at = at as u32;
     let mut step = 1;
@@ -346,7 +347,7 @@ mod tests {
         match make(nfa, &|| false) {
             Making::Made(dfa) => Some(dfa),
             Making::TooLarge => None,
-            Making::Stopped => unreachable!("no one stops it"),
+            Making::Stopped => unreachable!("nothing stops it"),
         }
     }
 
@@ -375,7 +376,7 @@ mod tests {
             let wanted: Vec<usize> = (0..lines.len()).filter(|&line| plain.is_match(&lines[line])).collect();
             let mut found = Vec::new();
             dfa.scan(text.as_bytes(), &starts(&text), 0..lines.len(), |line, verdict| {
-                assert_eq!(verdict, Verdict::Match);
+                assert_eq!(verdict, LineVerdict::Match);
                 found.push(line);
             });
             found.sort_unstable();
@@ -393,7 +394,7 @@ mod tests {
         let mut found = Vec::new();
         dfa.scan(text.as_bytes(), &starts(&text), 0..8, |line, _| found.push(line));
         found.sort_unstable();
-        // Line feeds are in this class, but a line is looked at no further than where it matches.
+        // Line feeds are in this class, but a line is read no further than where it matches.
         assert!(found.contains(&0) && found.contains(&3) && found.contains(&7));
         assert!(made(&nfa("[ab][^c]{40}b")).is_none());
     }

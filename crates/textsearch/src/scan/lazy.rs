@@ -1,5 +1,5 @@
-//! A lazy automaton that goes over one line and can be stopped amidst it: for patterns and lines so large that the searches of
-//! `regex-automata`, which run to their end, would take seconds.
+//! A lazy automaton that scans one line and can be stopped in the middle: for patterns and lines so large that the searches of
+//! `regex-automata`, which always run to their end, would take seconds.
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use regex_automata::nfa::thompson::NFA;
 use regex_automata::util::pool::Pool;
 use regex_automata::util::start;
 
-/// What a thread may remember of the automaton. A larger set of states than this is still held.
+/// The memory that a thread may use for the automaton's cache. A larger set of states than this still fits.
 const CACHE_BYTES: usize = 2 << 20;
-/// How many states of the automaton are stepped between two checks of whether to stop: about a millisecond.
+/// The number of states of the automaton that are stepped between two checks of whether to stop: about a millisecond.
 const STATES_BETWEEN_CHECKS: usize = 1 << 18;
 
-/// What came of going over a line.
+/// The outcome of scanning a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Walked {
     Match,
     NoMatch,
-    /// The automaton cannot say: it asks for words of Unicode, and the line is not ASCII.
+    /// The automaton cannot decide: the pattern uses Unicode words, and the line is not ASCII.
     Unknown,
     Stopped,
 }
 
-/// The automaton, and what each thread remembers of it.
+/// The automaton, and the cache of each thread.
 pub(crate) struct Lazy {
     automaton: DFA,
     caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync>>,
@@ -52,7 +52,7 @@ impl Lazy {
         }
     }
 
-    /// Goes over a line, which is given without its line feed.
+    /// Scans a line, without its line feed.
     pub(crate) fn line(&self, line: &[u8], stop: &dyn Fn() -> bool) -> Walked {
         let mut cache = self.caches.get();
         let line_start = start::Config::new().anchored(Anchored::No).look_behind(Some(b'\n'));
@@ -80,7 +80,7 @@ impl Lazy {
         Walked::NoMatch
     }
 
-    /// How much memory it takes, but for what each thread remembers.
+    /// The memory that it takes, without the caches of threads.
     pub(crate) fn bytes(&self) -> usize {
         self.automaton.memory_usage()
     }

@@ -1,4 +1,4 @@
-//! Words of which one must be in a sentence for the pattern to match, and how they are looked for in a whole text.
+//! Words of which one must be in a sentence for the pattern to match, and the search for them in a whole text.
 
 use aho_corasick::{AhoCorasick, packed};
 use memchr::memmem;
@@ -7,14 +7,14 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::dfa::line_of;
 
-/// The most words that vector instructions look for at once.
+/// The most words that vector instructions search for at once.
 const MOST_WORDS: usize = 64;
 
-/// Looks for one of several words.
+/// A search for one of several words.
 #[derive(Debug)]
 pub(crate) struct Literals {
     finder: Finder,
-    /// Whether a sentence with one of these words matches: nothing else needs to be looked at.
+    /// Whether every sentence with one of these words matches, so that no further check is needed.
     pub(crate) exact: bool,
     /// Whether matches begin with one of them.
     pub(crate) leads: bool,
@@ -28,7 +28,7 @@ enum Finder {
 }
 
 impl Literals {
-    /// The sets of words by which a pattern could be looked for.
+    /// The sets of words that could be searched for instead of a pattern.
     pub(crate) fn of(hir: &Hir) -> Vec<Self> {
         let mut sets: Vec<(Vec<Vec<u8>>, bool, bool)> = Vec::new();
         for kind in [ExtractKind::Prefix, ExtractKind::Suffix] {
@@ -68,17 +68,17 @@ impl Literals {
         Some(Self { finder, exact, leads })
     }
 
-    /// Whether one word is sought, which is the fastest.
+    /// Whether there is only one word, which is the fastest.
     pub(crate) fn is_one(&self) -> bool {
         matches!(self.finder, Finder::One(_))
     }
 
-    /// Whether vector instructions look for them.
+    /// Whether vector instructions search for them.
     pub(crate) fn is_packed(&self) -> bool {
         matches!(self.finder, Finder::Packed(_))
     }
 
-    /// Where the first of them is.
+    /// The position of the first of them.
     fn find(&self, text: &[u8]) -> Option<usize> {
         match &self.finder {
             Finder::One(finder) => finder.find(text),
@@ -91,7 +91,7 @@ impl Literals {
         self.find(sentence).is_some()
     }
 
-    /// Tells each of these lines that has one of the words, once.
+    /// Reports each of these lines that has one of the words, once.
     pub(crate) fn scan(
         &self,
         text: &[u8],

@@ -1,7 +1,7 @@
-//! An answer of lines that is sent while its search goes on.
+//! An answer of lines that is sent while its search runs.
 //!
-//! What is kept of it are numbers of lines, which each reader makes rows of when its client has taken those before. So a slow
-//! client costs a piece of 64 KB besides what the search has found, and keeps nobody from anything.
+//! It is stored as numbers of lines, from which each reader makes rows once its client has read the previous ones. So a slow
+//! client costs a piece of 64 KB besides the matches of the search, and delays no other client.
 
 use std::io;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::protocol::{END, error_row, fill_empty_rows};
 use crate::rows::{Form, Reading, Rows};
 use crate::search::Search;
 
-/// Rows are handed over in pieces of about this.
+/// The approximate size of the pieces in which rows are sent.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
 
-/// The memory that answers take, of all that are made or sent.
+/// The memory of all answers that are computed or sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept(Arc<AtomicUsize>);
+pub(crate) struct AnswerMemory(Arc<AtomicUsize>);
 
-impl Kept {
+impl AnswerMemory {
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
@@ -32,14 +32,14 @@ impl Kept {
 pub(crate) struct Answer {
     form: Form,
     search: Arc<Search>,
-    /// Why it ended early, if it did. Readers are told of each change, and when more is found.
+    /// The reason why it ended early, if it did. Readers are notified of each change, and when more is found.
     failed: watch::Sender<Option<Arc<str>>>,
-    kept: Kept,
+    kept: AnswerMemory,
     counted: AtomicUsize,
 }
 
 impl Answer {
-    pub(crate) fn new(search: Arc<Search>, form: Form, kept: &Kept) -> Self {
+    pub(crate) fn new(search: Arc<Search>, form: Form, kept: &AnswerMemory) -> Self {
         let answer = Self {
             form,
             search,
@@ -51,13 +51,13 @@ impl Answer {
         answer
     }
 
-    /// More was found, or all.
+    /// Notifies readers of more matches, or of the end.
     pub(crate) fn grew(&self) {
         self.failed.send_modify(|_| ());
         self.count();
     }
 
-    /// It ends here, for this reason.
+    /// Ends it, for this reason.
     pub(crate) fn fail(&self, why: &str) {
         self.failed.send_replace(Some(why.into()));
     }
@@ -65,7 +65,7 @@ impl Answer {
     fn count(&self) {
         let now = self.search.bytes();
         let before = self.counted.swap(now, Ordering::Relaxed);
-        // The sum wraps, and comes out right, where an answer has become smaller.
+        // The sum wraps, and is right again, where an answer has become smaller.
         self.kept.0.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 }
@@ -88,7 +88,7 @@ impl Source for Answer {
     }
 }
 
-/// An answer on its way to one client.
+/// An answer that is being sent to one client.
 #[derive(Debug)]
 struct Sending {
     answer: Arc<Answer>,
@@ -139,7 +139,7 @@ impl Sending {
                 return Ok(());
             }
             if reading != Reading::Full && self.failed.changed().await.is_err() {
-                return Err(io::Error::other("no worker is at this answer any more"));
+                return Err(io::Error::other("no worker continues this answer"));
             }
         }
     }
@@ -177,12 +177,13 @@ mod tests {
         }
     }
 
-    /// Of two requests that share a search, one may fail at its deadline while the other goes on.
+    /// If two requests share a search, one can fail at its deadline while the other continues.
     #[test]
     fn an_answer_that_fails_while_its_search_goes_on_does_not_look_whole() {
         let search = search(200_000);
         search.advance(Duration::ZERO);
-        let answers = [0, 1].map(|_| Arc::new(Answer::new(Arc::clone(&search), Form::Row, &Kept::default())));
+        let answers =
+            [0, 1].map(|_| Arc::new(Answer::new(Arc::clone(&search), Form::Row, &AnswerMemory::default())));
         answers[0].fail("too slow");
         let runtime = Builder::new_current_thread().build().unwrap();
         let read = |answer: &Arc<Answer>| runtime.block_on(rest(&mut *Arc::clone(answer).open()));
@@ -199,7 +200,7 @@ mod tests {
         let search = search(200_000);
         search.advance(Duration::ZERO);
         search.cancel();
-        let kept = Kept::default();
+        let kept = AnswerMemory::default();
         let answer = Arc::new(Answer::new(search, Form::Row, &kept));
         assert!(kept.bytes() > 0);
         answer.fail("too slow");

@@ -1,7 +1,7 @@
-//! Who works on what: which search each worker is at, and which threads help.
+//! The assignment of threads: the search of each worker, and the threads that help.
 //!
 //! A worker shows its search here while it works on it. Threads that no worker needs help with searches that take longer than
-//! a chunk, so that one request has all processors and many share them.
+//! a chunk, so that a single request uses all processors and many requests share them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -12,23 +12,23 @@ use kendall_service::Interrupt;
 
 use crate::search::{Progress, Search};
 
-/// How long a thread that helps works before it asks whether it is still needed there.
+/// How long a helping thread works before it checks whether it is still needed there.
 const HELP: Duration = Duration::from_millis(1);
 
-/// What the workers are at.
+/// The searches of the workers.
 #[derive(Debug)]
 pub(crate) struct Board {
-    places: Box<[Mutex<Place>]>,
-    /// How many threads may search at a time, those of workers included.
+    places: Box<[Mutex<WorkerSlot>]>,
+    /// The most threads that may search at a time, including those of workers.
     threads: usize,
     crew: Mutex<Crew>,
-    /// A worker wants help, or all is over.
+    /// Signals that a worker wants help, or that the server ends.
     calls: Condvar,
 }
 
-/// What one worker is at.
+/// The search of one worker.
 #[derive(Debug, Default)]
-struct Place {
+struct WorkerSlot {
     search: Option<Arc<Search>>,
     wants_help: bool,
 }
@@ -41,7 +41,7 @@ struct Crew {
     closing: bool,
 }
 
-/// The threads beside the workers. Dropped, they end.
+/// The threads besides the workers. Dropping them ends them.
 #[derive(Debug)]
 pub(crate) struct Crews {
     board: Arc<Board>,
@@ -52,23 +52,23 @@ pub(crate) struct Crews {
 pub(crate) struct Shift<'a> {
     pub(crate) worker: usize,
     pub(crate) interrupt: &'a Interrupt,
-    /// For about how long.
+    /// Its approximate duration.
     pub(crate) budget: Duration,
-    /// Until when at the longest.
+    /// Its deadline.
     pub(crate) until: Instant,
     pub(crate) help: Help,
 }
 
 /// How a worker's turn at a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ShiftEnd {
     /// There is more to do.
     More,
     /// All is found.
     Complete,
     /// A sentence took too many steps.
     Failed,
-    /// It took too long.
+    /// The deadline has passed.
     Late,
 }
 
@@ -83,16 +83,16 @@ impl Board {
     }
 
     /// A worker's turn at a search.
-    pub(crate) fn work(&self, search: &Arc<Search>, shift: &Shift<'_>) -> Shown {
+    pub(crate) fn work(&self, search: &Arc<Search>, shift: &Shift<'_>) -> ShiftEnd {
         let wants_help = shift.help == Help::Wanted;
-        *self.place(shift.worker) = Place { search: Some(Arc::clone(search)), wants_help };
+        *self.place(shift.worker) = WorkerSlot { search: Some(Arc::clone(search)), wants_help };
         if wants_help {
             self.call();
         }
         let stop = || shift.interrupt.is_abandoned() || Instant::now() >= shift.until;
         let progress = search.advance_unless(shift.budget, &stop);
         let mut crew = self.crew();
-        // Requests that come to the same have one search.
+        // Equivalent requests share one search.
         crew.wake();
         if progress == Progress::AllTaken && !has_ended(search) {
             crew.waiting.insert(shift.worker, shift.interrupt.clone());
@@ -102,19 +102,19 @@ impl Board {
         } else {
             drop(crew);
         }
-        *self.place(shift.worker) = Place::default();
+        *self.place(shift.worker) = WorkerSlot::default();
         if search.is_complete() {
-            Shown::Complete
+            ShiftEnd::Complete
         } else if search.failure().is_some() {
-            Shown::Failed
+            ShiftEnd::Failed
         } else if Instant::now() >= shift.until {
-            Shown::Late
+            ShiftEnd::Late
         } else {
-            Shown::More
+            ShiftEnd::More
         }
     }
 
-    /// Waits until the last parts, which are in the hands of other threads, are done or given back.
+    /// Waits until the last parts, which other threads have taken, are done or given back.
     fn await_others(&self, search: &Search, shift: &Shift<'_>) {
         while !has_ended(search) && !search.has_parts() && !shift.interrupt.is_raised() {
             match shift.until.checked_duration_since(Instant::now()) {
@@ -132,11 +132,11 @@ impl Board {
 
     /// Whether a thread may help without taking a processor from a worker.
     fn has_room(&self, crew: &Crew) -> bool {
-        let is_busy = |place: &&Mutex<Place>| place.lock().expect(NO_PANIC).search.is_some();
+        let is_busy = |place: &&Mutex<WorkerSlot>| place.lock().expect(NO_PANIC).search.is_some();
         self.places.iter().filter(is_busy).count() + crew.helping < self.threads
     }
 
-    /// Helps the workers that want it, until all is over.
+    /// Helps the workers that want it, until the server ends.
     fn help(&self) {
         let mut crew = self.crew();
         while !crew.closing {
@@ -168,7 +168,7 @@ impl Board {
         })
     }
 
-    fn place(&self, worker: usize) -> MutexGuard<'_, Place> {
+    fn place(&self, worker: usize) -> MutexGuard<'_, WorkerSlot> {
         self.places[worker].lock().expect(NO_PANIC)
     }
 
@@ -178,7 +178,7 @@ impl Board {
 }
 
 impl Crew {
-    /// A thread has done a part or given it back: the workers that wait for that check their searches.
+    /// Wakes the workers that wait for a part, after a thread has done it or given it back.
     fn wake(&self) {
         self.waiting.values().for_each(Interrupt::wake);
     }
@@ -186,12 +186,12 @@ impl Crew {
 
 const NO_PANIC: &str = "no thread panics while it holds this lock";
 
-/// Whether a search is to be helped with.
+/// Whether a search wants help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
     /// It takes longer than one chunk.
     Wanted,
-    /// It may be over before any thread has come.
+    /// It may be over before any thread has joined.
     NotYet,
 }
 
@@ -217,7 +217,7 @@ impl Drop for Crews {
         self.board.crew().closing = true;
         self.board.calls.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it.
             let _ = thread.join();
         }
     }

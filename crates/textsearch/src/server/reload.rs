@@ -1,4 +1,4 @@
-//! SIGHUP: the data is read again while requests go on.
+//! SIGHUP: reading the data again while requests continue.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -8,11 +8,11 @@ use signal_hook::iterator::{Handle, Signals};
 
 use super::source::DataSource;
 
-/// Hears SIGHUP. Dropped, it does not any more.
+/// Listens for SIGHUP until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Hangups(Option<(Handle, JoinHandle<()>)>);
 
-/// Reads the data again on each SIGHUP, on its own thread. What cannot be read leaves the rows as they were.
+/// Reads the data again on each SIGHUP, on its own thread. If reading fails, the rows stay as they were.
 pub(crate) fn on_hangup(source: Arc<DataSource>) -> Hangups {
     let started = Signals::new([SIGHUP]).and_then(|mut signals| {
         let handle = signals.handle();
@@ -31,7 +31,7 @@ pub(crate) fn on_hangup(source: Arc<DataSource>) -> Hangups {
 
 fn reload(source: &DataSource) {
     if let Err(error) = source.reload() {
-        tracing::error!(%error, "the data was not read again; its rows are those of before");
+        tracing::error!(%error, "the data could not be read again; the server keeps the previous rows");
     }
 }
 
@@ -39,7 +39,7 @@ impl Drop for Hangups {
     fn drop(&mut self) {
         if let Some((handle, thread)) = self.0.take() {
             handle.close();
-            // If it panicked it has said so.
+            // A thread that panicked has reported it.
             let _ = thread.join();
         }
     }
@@ -74,7 +74,7 @@ mod tests {
         reload(&source);
         assert_eq!((source.current().contents().rows(), source.reloads.get()), (2, 1));
         assert_eq!(source.cache.answer_bytes(), 0);
-        // One that ends only now is of rows that nobody is served any more.
+        // A search that only ends now is of rows that are no longer served.
         source.keep(&search);
         assert_eq!(source.cache.answer_bytes(), 0);
     }

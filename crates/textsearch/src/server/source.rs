@@ -1,4 +1,4 @@
-//! The database that is served, and what is remembered of it.
+//! The served database, and the cache of its searches.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,10 +14,10 @@ use crate::query::Query;
 use crate::search::Search;
 use crate::semantics::Semantics;
 
-/// Compiled patterns that are remembered take so much at most.
+/// The most memory of cached compiled patterns.
 const QUERY_BYTES: usize = 64 << 20;
 
-/// Where the rows come from: the database of now, how to open it again, and recent searches.
+/// The source of the rows: the current database, how to open it again, and recent searches.
 #[derive(Debug)]
 pub(crate) struct DataSource {
     current: Mutex<Arc<Database>>,
@@ -28,7 +28,7 @@ pub(crate) struct DataSource {
 }
 
 impl DataSource {
-    /// Opens a file. Answers that are remembered take so much at most.
+    /// Opens a file. Cached answers take at most the given number of bytes.
     pub(crate) fn open(path: &Path, options: &OpenOptions, cache_bytes: usize) -> Result<Self, SearchError> {
         let database = Database::open(path, options)?;
         warn_of_oddities(&database);
@@ -45,7 +45,7 @@ impl DataSource {
         Arc::clone(&self.lock())
     }
 
-    /// Remembers a search, unless its rows are no longer served.
+    /// Caches a search, unless its rows are no longer served.
     pub(crate) fn keep(&self, search: &Arc<Search>) {
         let current = self.lock();
         if Arc::ptr_eq(&current, search.database()) {
@@ -53,8 +53,8 @@ impl DataSource {
         }
     }
 
-    /// How long the search for a request should take, in seconds; `None` if that cannot be told without taking long itself. A
-    /// request that is refused takes no time.
+    /// The expected time of the search for a request, in seconds; `None` if computing it would itself take long. A request
+    /// that is rejected takes no time.
     pub(crate) fn expected_s(&self, request: &str, semantics: &Semantics) -> Option<f64> {
         const REQUEST_BYTES: usize = 256;
         let small = Semantics { compiled_bytes: 64 << 10, ..*semantics };
@@ -67,7 +67,7 @@ impl DataSource {
                 let is_known = self.cache.answer(&database, &query).is_some();
                 Some(if is_known { 0.0 } else { database.expected(&query).as_secs_f64() })
             }
-            // Its automaton may only be too large to be made here.
+            // Its automaton may only be too large to be built here.
             Err(_) => match Query::parts(request) {
                 Ok((_, pattern)) => Pattern::parse(pattern, semantics).err().map(|_| 0.0),
                 Err(_) => Some(0.0),
@@ -75,7 +75,7 @@ impl DataSource {
         }
     }
 
-    /// Reads the file again, and forgets what was found in the rows of before. Searches under way keep what they search.
+    /// Reads the file again, and forgets the searches of the previous rows. Running searches keep their rows.
     pub(crate) fn reload(&self) -> Result<(), SearchError> {
         let path = self.current().contents().path.clone();
         match Database::open(&path, &self.options) {
@@ -95,7 +95,7 @@ impl DataSource {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Database>> {
-        self.current.lock().expect("nobody panics while holding the database")
+        self.current.lock().expect("no thread panics while it holds the database")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Families of patterns, and the patterns that are drawn from them.
+//! Families of patterns, and the patterns drawn from them.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use kendall_stats::random::{Purpose, Rng, stream, unit};
 
 use crate::generate::common_words;
 
-/// What patterns have in common.
+/// A kind of pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Two words: `this man`.
@@ -17,11 +17,11 @@ pub enum Family {
     Class,
     /// Two words at the beginning of a sentence: `^This man`.
     Anchored,
-    /// Two words, large or small: `(?i)this man`.
+    /// Two words in any case of letters: `(?i)this man`.
     IgnoringCase,
-    /// What stands nowhere.
+    /// A word that occurs nowhere.
     Nothing,
-    /// What matches all: `.*`.
+    /// A pattern that matches all: `.*`.
     All,
 }
 
@@ -51,7 +51,7 @@ impl Family {
     }
 }
 
-/// How often each family is drawn, beside the others.
+/// The weight of each family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix(Vec<(Family, f64)>);
 
@@ -66,12 +66,14 @@ impl FromStr for Mix {
             let name = name.trim();
             let family = Family::ALL.into_iter().find(|family| family.name() == name).ok_or_else(|| {
                 let known = Family::ALL.map(Family::name).join(", ");
-                format!("must be families with weights, as in literal=4,class=1; {name:?} is none of {known}")
+                format!(
+                    "must be families with weights, as in literal=4,class=1; {name:?} is not one of {known}"
+                )
             })?;
             let weight = weight.trim().parse::<f64>().ok().filter(|weight| *weight > 0.0 && *weight <= 1e9);
             let weight = weight.ok_or_else(|| format!("the weight of {name} must be a positive number"))?;
             if mix.iter().any(|(known, _)| *known == family) {
-                return Err(format!("{name} stands there twice; give it one weight"));
+                return Err(format!("{name} is listed twice; give it one weight"));
             }
             mix.push((family, weight));
         }
@@ -82,7 +84,7 @@ impl FromStr for Mix {
 /// Whether patterns are written for servers that match whole sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapping {
-    /// As they are.
+    /// Unchanged.
     Bare,
     /// As `(.*)X(.*)`.
     Wrapped,
@@ -108,12 +110,12 @@ impl Patterns {
         self.mix.0.iter().map(|(family, _)| *family)
     }
 
-    /// The place of the family of the k-th request in the mix.
+    /// The index in the mix of the family of the k-th request.
     pub(super) fn class(&self, rank: u64) -> usize {
         self.draw_family(&mut stream(self.seed, Purpose::Class, rank))
     }
 
-    /// The place of its family in the mix, and the request.
+    /// The index of its family in the mix, and the request.
     pub(super) fn request(&self, rank: u64) -> (u32, String) {
         let mut rng = stream(self.seed, Purpose::Class, rank);
         let class = self.draw_family(&mut rng);
@@ -132,7 +134,7 @@ impl Patterns {
         drawn.unwrap_or(self.mix.0.len() - 1)
     }
 
-    /// Different types, each set of this many alike: of those that are left to pass, as many are taken as are wanted still.
+    /// Different types, each set of this size equally likely (selection sampling).
     fn draw_types(&self, rng: &mut Rng) -> String {
         let mut drawn = Vec::new();
         for kind in 0..self.types {
@@ -151,7 +153,7 @@ impl Patterns {
             Family::Class => format!("{} [a-z]{{4}} {}", self.word(rng), self.word(rng)),
             Family::Anchored => capitalized(&self.phrase(rng)),
             Family::IgnoringCase => format!("(?i){}", self.phrase(rng)),
-            // No word of a synthetic database has letters and digits.
+            // No word of a synthetic database has both letters and digits.
             Family::Nothing => format!("zzq{rank}zz"),
             Family::All => return ".*".into(),
         };

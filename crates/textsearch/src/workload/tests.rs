@@ -34,7 +34,7 @@ fn a_request_depends_on_seed_and_index_alone() {
 }
 
 #[test]
-fn every_request_is_one_that_servers_take_with_so_many_types() {
+fn every_request_is_valid_and_has_the_given_number_of_types() {
     for wrapping in [Wrapping::Bare, Wrapping::Wrapped] {
         for asked in [0, 1, 3, 6] {
             let mix = ALL.parse().unwrap();
@@ -94,12 +94,12 @@ fn a_file_of_requests_is_sent_as_it_stands_in_both_dialects() {
     assert_eq!(sent, ["2,3,4;now(.*)\n", ";(.*)this is not my(.*)3;(.*)\n"]);
     let utf = Parameters { dialect: Dialect::Utf, ..parameters(requests, 50.0) };
     let utf = TextSearchWorkload::new(([127, 0, 0, 1], 1).into(), &utf, 1).unwrap();
-    // With an exponent like this, it is always the first.
+    // With an exponent this large, it is always the first.
     assert_eq!(&utf.request(7).bytes[..], b"\0\x0d2,3,4;now(.*)");
 }
 
 #[test]
-fn impossible_parameters_are_refused_in_words() {
+fn invalid_parameters_are_rejected() {
     let refused = |requests: Requests, popularity| {
         let parameters = parameters(requests, popularity);
         TextSearchWorkload::new(([127, 0, 0, 1], 1).into(), &parameters, 1).unwrap_err().to_string()
@@ -113,7 +113,7 @@ fn impossible_parameters_are_refused_in_words() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     assert!(refused(Requests::File(empty.path().into()), 1.0).contains("0 different requests"));
     let wrong = |mix: &str| mix.parse::<Mix>().unwrap_err();
-    assert!(wrong("literals").contains("none of literal, alternation"));
+    assert!(wrong("literals").contains("not one of literal, alternation"));
     assert!(wrong("literal=0").contains("positive number"));
     assert!(wrong("literal,literal").contains("twice"));
 }

@@ -1,4 +1,4 @@
-//! What a database makes of files as they come, and what it keeps beside them.
+//! Databases of files with irregularities, and the files kept beside them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kendall_textsearch::{
     Backtracking, Cache, Database, Form, Generate, OpenOptions, Origin, Progress, Query, Reading, Rows,
-    Saving, SearchError, Semantics, Size, Way, generate,
+    Saving, SearchError, SearchMethod, Semantics, Size, generate,
 };
 use tempfile::TempDir;
 
@@ -37,7 +37,7 @@ fn find(database: &Arc<Database>, request: &str) -> String {
 }
 
 #[test]
-fn what_is_no_plain_row_is_told_and_nothing_else_is_lost() {
+fn irregular_lines_are_reported_and_no_row_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let file = b"1@@@one@@@two\n2@@@\nno type\n3@@@ends in CR\r\n\n4@@@\xff\xfe bytes\n007@@@spy\n99999999999@@@x\n-5@@@last";
     let database = open(&write(&folder, file), Saving::Off);
@@ -53,7 +53,7 @@ fn what_is_no_plain_row_is_told_and_nothing_else_is_lost() {
 }
 
 #[test]
-fn files_that_cannot_be_held_are_refused_in_words() {
+fn files_that_cannot_be_loaded_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |path: &Path| Database::open(path, &OpenOptions::default()).unwrap_err();
     assert!(matches!(refused(folder.path()), SearchError::NotAFile(_)));
@@ -111,13 +111,13 @@ fn an_index_is_kept_and_serves_the_same_text_only() {
 }
 
 #[test]
-fn a_file_that_is_no_index_is_left_alone() {
+fn a_file_that_is_not_an_index_is_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder, &made(100));
     let beside = path.with_added_extension("index");
     fs::write(&beside, "the index of a book").unwrap();
     let database = open(&path, Saving::Beside);
-    assert!(database.contents().index_source.fault.as_ref().unwrap().contains("is no index"));
+    assert!(database.contents().index_source.fault.as_ref().unwrap().contains("is not an index"));
     assert_eq!(fs::read(&beside).unwrap(), b"the index of a book");
     assert!(!find(&database, ";the").is_empty());
 }
@@ -136,7 +136,7 @@ fn without_memory_for_an_index_text_is_scanned() {
         let request = format!(";{pattern}");
         assert_eq!(find(&scanned, &request), find(&indexed, &request), "{pattern}");
         let query = Arc::new(Query::parse(&request, &Semantics::default()).unwrap());
-        assert_ne!(scanned.search(&query).plan().way(), Way::Index);
+        assert_ne!(scanned.search(&query).plan().method(), SearchMethod::Index);
     }
 }
 
@@ -186,17 +186,17 @@ fn a_cancelled_search_ends() {
 }
 
 #[test]
-fn patterns_that_hurt_others_are_refused_or_answered() {
+fn expensive_patterns_are_rejected_or_answered() {
     let folder = tempfile::tempdir().unwrap();
     let hard = format!("1@@@{}\n1@@@{}!\n", "a".repeat(28), "a".repeat(31));
     let database = open(&write(&folder, hard.as_bytes()), Saving::Off);
-    // Twenty repeats of what may be anything: a finite automaton does them.
+    // Twenty repeats of what may be anything: a finite automaton can.
     assert_eq!(find(&database, ";^(.*a){20}$").lines().count(), 1);
     assert_eq!(find(&database, ";^(a+)+$").lines().count(), 1);
     let within = |steps| Semantics { backtracking: Backtracking::Within { steps }, ..Semantics::default() };
     let refused = Query::parse(r";^(a+)+\1?$", &Semantics::default()).unwrap_err().to_string();
     assert!(refused.contains("character 7") && refused.contains("back-reference"), "{refused}");
-    // What automata can do of it, no sentence has: nothing needs to be tried.
+    // No sentence has the part that automata can check: nothing needs to be tried.
     let query = Arc::new(Query::parse(r";^(a+)+\1?!!$", &within(10_000)).unwrap());
     assert!(database.search(&query).run().is_ok());
     let query = Arc::new(Query::parse(r";^(?=(a+)+$)a*!$", &within(10_000)).unwrap());
@@ -225,7 +225,7 @@ fn answers_are_kept_within_their_bound_and_for_their_database() {
     assert!(cache.answer(&reloaded, &same).is_none());
     let query = cache.query("1;this", &Semantics::default()).unwrap();
     assert!(Arc::ptr_eq(&query, search.query()));
-    // A pattern counts beside what it found.
+    // A pattern counts in addition to its matches.
     let most = 2 * cache.answer_bytes();
     let small = Cache::new(1 << 20, most);
     for pattern in ["this", "that", "man", "house", "king"] {
@@ -242,7 +242,7 @@ fn answers_are_kept_within_their_bound_and_for_their_database() {
 }
 
 #[test]
-fn a_search_under_way_is_shared_by_whoever_asks_for_what_comes_to_the_same() {
+fn a_running_search_is_shared_by_equivalent_requests() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder, &made(5_000));
     let (database, reloaded) = (open(&path, Saving::Off), open(&path, Saving::Off));

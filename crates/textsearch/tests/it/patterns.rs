@@ -1,4 +1,5 @@
-//! Patterns as Java has them: what they match, what they come to, and what is said of those that are refused.
+//! Patterns in Java's syntax: their matches, their canonical forms, and the messages for those that are
+//! rejected.
 
 use kendall_textsearch::{Alphabet, Backtracking, Matching, Query, Semantics};
 
@@ -62,7 +63,7 @@ fn what_java_matches_matches() {
 }
 
 #[test]
-fn what_backtracks_matches_where_it_is_allowed() {
+fn backtracking_patterns_match_where_they_are_allowed() {
     let cases: [(&str, &str, &[&str], &[&str]); 9] = [
         (
             "look-around",
@@ -111,7 +112,7 @@ fn the_whole_sentence_is_what_matches_or_some_part() {
 }
 
 #[test]
-fn patterns_that_come_to_the_same_have_one_canonical_form() {
+fn equivalent_patterns_have_one_canonical_form() {
     let canonical = |request: &str| Query::parse(request, &Semantics::default()).unwrap().canonical();
     assert_eq!(canonical("2,1;(.*)this man(.*)"), canonical("1,2,2;this man"));
     assert_eq!(canonical(";[0-9]+"), canonical(r";\d"));
@@ -120,7 +121,7 @@ fn patterns_that_come_to_the_same_have_one_canonical_form() {
 }
 
 #[test]
-fn words_of_unicode_are_known_where_they_are_asked_for() {
+fn unicode_words_match_where_they_are_enabled() {
     let unicode = Semantics { alphabet: Alphabet::Unicode, ..Semantics::default() };
     assert!(query(r"\bété\b", &unicode).is_match("un été chaud".as_bytes()).unwrap());
     assert!(!query(r"\bt\b", &unicode).is_match("un été".as_bytes()).unwrap());
@@ -128,7 +129,7 @@ fn words_of_unicode_are_known_where_they_are_asked_for() {
 }
 
 #[test]
-fn refusals_say_what_and_where() {
+fn errors_report_what_is_wrong_and_where() {
     let cases = [
         ("a(b", 2, "no closing"),
         ("ab)", 3, "closes no group"),
@@ -138,10 +139,10 @@ fn refusals_say_what_and_where() {
         ("a{99999}", 2, "too many"),
         ("[a", 1, "no closing"),
         ("[z-a]", 2, "ends before it begins"),
-        (r"\p{Nonsense}", 3, "no property"),
-        (r"a\", 2, "nothing stands after"),
+        (r"\p{Nonsense}", 3, "not a known property"),
+        (r"a\", 2, "nothing after"),
         (r"\y", 1, "no meaning"),
-        ("(?z)", 3, "no flag"),
+        ("(?z)", 3, "not a flag"),
         ("(?<1>a)", 1, "name"),
         (r"(a)\2", 4, "no group 2"),
         (r"\ud83d", 1, "surrogate"),
@@ -154,10 +155,7 @@ fn refusals_say_what_and_where() {
     }
     let deep = "(".repeat(3000);
     assert!(
-        Query::new(Vec::new(), &deep, &Semantics::default())
-            .unwrap_err()
-            .reason
-            .contains("stand in each other")
+        Query::new(Vec::new(), &deep, &Semantics::default()).unwrap_err().reason.contains("nested deeper")
     );
     let long = "a".repeat(5000);
     assert!(Query::new(Vec::new(), &long, &Semantics::default()).unwrap_err().reason.contains("longer than"));
@@ -168,7 +166,7 @@ fn refusals_say_what_and_where() {
 
 #[test]
 #[expect(clippy::single_range_in_vec_init, reason = "one match is what is found")]
-fn all_matches_are_given_to_be_coloured() {
+fn all_matches_are_returned_for_colouring() {
     let spans =
         |pattern: &str, sentence: &str| query(pattern, &backtracking()).matches(sentence.as_bytes()).unwrap();
     assert_eq!(spans("an?", "a banana"), [0..1, 3..5, 5..7, 7..8]);

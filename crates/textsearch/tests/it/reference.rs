@@ -1,10 +1,10 @@
-//! Searches against the plainest reference there is: each line of the file, tried by itself.
+//! Searches compared with the simplest reference: each line of the file, tried separately.
 
 use std::io::Write as _;
 use std::sync::Arc;
 
 use kendall_textsearch::{
-    Database, Form, Layout, OpenOptions, Query, Reading, Rows, Saving, Search, Semantics, Way,
+    Database, Form, Layout, OpenOptions, Query, Reading, Rows, Saving, Search, SearchMethod, Semantics,
 };
 use proptest::prelude::*;
 use tempfile::NamedTempFile;
@@ -43,7 +43,7 @@ fn answer(search: Search) -> String {
     out
 }
 
-/// Sentences of few letters, so that patterns meet, with what is odd in files.
+/// Sentences of few letters, so that patterns match, with irregular characters.
 fn sentences() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "a", "b", "ab", "A", " ", "1", "é", "\u{85}", "\r", "_", "ba", "@@@", "\u{2028}",
@@ -75,7 +75,7 @@ fn text(rows: &[(i32, String)]) -> Vec<u8> {
     rows.iter().map(|(kind, sentence)| format!("{kind}@@@{sentence}\n")).collect::<String>().into_bytes()
 }
 
-/// Every layout and every way that can do a request finds what a search line by line finds.
+/// Every layout and every method that is possible for a request finds the same as a search line by line.
 fn all_find_the_same(
     rows: &[(i32, String)],
     request: &str,
@@ -87,9 +87,9 @@ fn all_find_the_same(
     for layout in Layout::ALL {
         let database = open(&file, layout);
         prop_assert_eq!(&answer(database.search(&query)), &wanted, "{:?}", layout);
-        for way in Way::ALL {
-            if let Some(search) = database.search_by(&query, way) {
-                prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, way);
+        for method in SearchMethod::ALL {
+            if let Some(search) = database.search_by(&query, method) {
+                prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, method);
             }
         }
     }
@@ -127,7 +127,7 @@ proptest! {
 }
 
 #[test]
-fn what_nearly_all_lines_have_is_no_answer_for_the_others() {
+fn a_window_of_nearly_all_lines_does_not_match_the_others() {
     let rows: Vec<(i32, String)> =
         (0..200).map(|row| (1, if row % 10 == 0 { "is" } else { "so the end" }.to_owned())).collect();
     let file = text(&rows);
@@ -137,7 +137,7 @@ fn what_nearly_all_lines_have_is_no_answer_for_the_others() {
         let wanted = expected(&file, &query);
         assert_eq!(wanted.lines().count(), 180);
         assert_eq!(answer(database.search(&query)), wanted, "{pattern}");
-        let by_index = database.search_by(&query, Way::Index).expect("there is an index");
+        let by_index = database.search_by(&query, SearchMethod::Index).expect("there is an index");
         assert_eq!(answer(by_index), wanted, "{pattern}");
     }
 }

@@ -1,4 +1,4 @@
-//! A server on a free port, and clients written from the text of the protocol alone.
+//! A server on a free port, and clients written from the description of the protocol alone.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use kendall_testbed::{LIMIT, Running, reset};
 use kendall_textsearch::protocol::Dialect;
-use kendall_textsearch::{Config, OpenOptions, Options, Saving, bind};
+use kendall_textsearch::{Config, OpenOptions, Saving, TextSearchOptions, bind};
 use tempfile::NamedTempFile;
 
 pub(crate) struct Served {
@@ -16,16 +16,16 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(crate) fn start(rows: &str, change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) fn start(rows: &str, change: impl FnOnce(&mut TextSearchOptions)) -> Self {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(rows.as_bytes()).unwrap();
         Self::of(file.path(), change)
     }
 
-    pub(crate) fn of(file: &std::path::Path, change: impl FnOnce(&mut Options)) -> Self {
-        let usual = Options::new("127.0.0.1:0".parse().unwrap(), file.to_owned());
+    pub(crate) fn of(file: &std::path::Path, change: impl FnOnce(&mut TextSearchOptions)) -> Self {
+        let usual = TextSearchOptions::new("127.0.0.1:0".parse().unwrap(), file.to_owned());
         let workers = NonZeroUsize::new(2).unwrap();
-        let mut options = Options {
+        let mut options = TextSearchOptions {
             service: Config { workers, ..usual.service.clone() },
             open: OpenOptions { saving: Saving::Off, threads: 2, ..OpenOptions::default() },
             threads: workers,
@@ -107,14 +107,14 @@ impl Client {
         }
     }
 
-    /// All that comes until the connection ends, and whether it ended in order.
+    /// All bytes until the connection ends, and whether it ended in order.
     pub(crate) fn rest(&mut self) -> (Vec<u8>, bool) {
         let mut all = Vec::new();
         let ended = self.stream.read_to_end(&mut all);
         (all, ended.is_ok())
     }
 
-    /// Goes away as a process that is killed does.
+    /// Disconnects like a process that is killed.
     pub(crate) fn leave(self) {
         reset(self.stream.into_inner());
     }
@@ -123,7 +123,7 @@ impl Client {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Takes so few bytes that its answer stays on its way.
+    /// Reads so few bytes that its answer remains in flight.
     pub(crate) fn sip(&mut self) -> u8 {
         let mut byte = [0];
         self.stream.read_exact(&mut byte).unwrap();

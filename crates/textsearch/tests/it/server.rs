@@ -8,21 +8,21 @@ use crate::served::{Client, Served};
 use kendall_testbed::wait_until;
 use kendall_textsearch::protocol::Dialect;
 use kendall_textsearch::{
-    Backtracking, Form, Generate, Layout, Matching, Options, Semantics, Size, generate,
+    Backtracking, Form, Generate, Layout, Matching, Semantics, Size, TextSearchOptions, generate,
 };
 
 const ROWS: &str = "1@@@this man is \n2@@@no other; man \n0@@@\n5@@@this is 42\n1@@@a@@@b\n";
 
-/// On each sentence this takes some hundred thousand steps, and finds nothing.
+/// On each sentence this takes some hundred thousand steps, and matches nothing.
 const SLOW: &str = r";^(a+)+\1?$";
 
-/// So long that a pattern with backtracking takes minutes on it.
+/// Rows on which a pattern with backtracking takes minutes.
 fn slow_rows() -> String {
     format!("1@@@{}b\n", "a".repeat(18)).repeat(140_000)
 }
 
-/// Line by line, for an index would spare the steps.
-fn backtracking(options: &mut Options) {
+/// Line by line, because an index would avoid the steps.
+fn backtracking(options: &mut TextSearchOptions) {
     options.open.layout = Layout::Flat;
     options.semantics =
         Semantics { backtracking: Backtracking::Within { steps: 100_000_000 }, ..Semantics::default() };
@@ -54,18 +54,18 @@ fn both_dialects_answer_every_request_on_one_connection() {
 }
 
 #[test]
-fn what_is_refused_is_said_and_the_connection_goes_on() {
+fn a_rejection_is_reported_and_the_connection_continues() {
     for dialect in Dialect::ALL {
         let served = Served::start(ROWS, |options| options.dialect = dialect);
         let mut client = served.client();
         for (request, words) in [
             ("man", "no `;`"),
-            ("one;man", "`one` is no type"),
-            (";(man", "refused at character"),
-            (";(a)\\1", "refused at character"),
-            (";(?=a)", "refused at character"),
-            (&format!(";{}", "a".repeat(5000)), "refused at character"),
-            (&format!(";{}", "a".repeat(60_000)), "more than the 8192 bytes"),
+            ("one;man", "`one` is not a type"),
+            (";(man", "rejected at character"),
+            (";(a)\\1", "rejected at character"),
+            (";(?=a)", "rejected at character"),
+            (&format!(";{}", "a".repeat(5000)), "rejected at character"),
+            (&format!(";{}", "a".repeat(60_000)), "limit of 8192 bytes"),
         ] {
             let answer = client.ask(request);
             let [row] = &answer[..] else { panic!("{request} is answered with {answer:?}") };
@@ -92,7 +92,7 @@ fn whole_sentences_are_matched_and_sent_without_their_types_where_asked_and_none
     }
 }
 
-/// What rows of types 0 and 5, and long answers, came to with the servers of the course.
+/// Rows of types 0 and 5, and long answers, as the servers of the course answered them.
 #[test]
 fn long_answers_are_whole_in_lines_and_said_to_be_too_long_in_messages() {
     let rows: String = (0..100_000).map(|row| format!("{}@@@row {row} of many\n", row % 6)).collect();
@@ -110,7 +110,7 @@ fn long_answers_are_whole_in_lines_and_said_to_be_too_long_in_messages() {
 }
 
 #[test]
-fn threads_that_help_change_nothing() {
+fn helping_threads_do_not_change_the_answer() {
     let rows: String = (0..300_000).map(|row| format!("{}@@@row {row} of many\n", row % 3)).collect();
     let served = Served::start(&rows, |options| {
         options.open.layout = Layout::Flat;
@@ -130,7 +130,7 @@ fn an_endless_line_and_a_half_request_cost_their_own_connections() {
     let mut endless = served.client();
     let mut half = served.client();
     half.send_bytes(b"1;ma").unwrap();
-    // It is closed while there is still something to send, or when all is there.
+    // It is closed while there is still something to send, or once all was sent.
     for _ in 0..100 {
         if endless.send_bytes(&[b'a'; 10_000]).is_err() {
             break;
@@ -170,12 +170,12 @@ fn two_hundred_slow_readers_of_everything_cost_little_memory_and_no_worker() {
     assert!(served.client().ask(&format!("{kind};^\\Q{sentence}\\E$")).contains(&row.to_owned()));
     let cost = resident().saturating_sub(before);
     assert!(cost < 200 * made.bytes / 10, "{cost} bytes for {} of answers", 200 * made.bytes);
-    // And a slow answer is a whole one.
+    // And a slow answer is complete.
     assert_eq!(slow[77].answer().len() as u64, made.rows);
 }
 
 #[test]
-fn who_leaves_frees_the_worker_and_who_asks_too_much_is_told() {
+fn a_client_that_leaves_frees_the_worker_and_a_slow_request_gets_an_error() {
     let rows = slow_rows() + ROWS;
     let served = Served::start(&rows, |options| {
         backtracking(options);
@@ -208,7 +208,7 @@ fn who_leaves_frees_the_worker_and_who_asks_too_much_is_told() {
 
 #[test]
 fn an_answer_that_cannot_go_on_does_not_look_whole() {
-    // Steps run out in a later part of the file than where the first rows are.
+    // The limit of steps is reached in a later part of the file than the first rows.
     let rows = "1@@@aaa\n".repeat(200_000) + &slow_rows();
     let served = Served::start(&rows, |options| {
         options.open.layout = Layout::Flat;
@@ -225,7 +225,7 @@ fn an_answer_that_cannot_go_on_does_not_look_whole() {
 }
 
 #[test]
-fn requests_that_ask_the_same_are_searched_once() {
+fn equal_requests_are_searched_once() {
     let served = Served::start(&slow_rows(), |options| {
         backtracking(options);
         options.service.workers = NonZeroUsize::MIN;
@@ -241,7 +241,7 @@ fn requests_that_ask_the_same_are_searched_once() {
 }
 
 #[test]
-fn requests_beyond_the_room_and_beyond_the_memory_are_refused_in_words() {
+fn requests_beyond_the_capacity_and_beyond_the_memory_are_rejected() {
     let served = Served::start(&slow_rows(), |options| {
         backtracking(options);
         options.service.workers = NonZeroUsize::MIN;
@@ -251,22 +251,22 @@ fn requests_beyond_the_room_and_beyond_the_memory_are_refused_in_words() {
     let mut busy = served.client();
     busy.send(SLOW);
     wait_until("it is so", || served.metric("workers_busy") == 1);
-    assert!(served.client().ask("1;b")[0].starts_with("error@@@the server has no room"));
+    assert!(served.client().ask("1;b")[0].starts_with("error@@@the server is full"));
     busy.leave();
 
-    // More than the kernel takes on its way.
+    // More than the kernel buffers.
     let rows = format!("1@@@{}\n", "a".repeat(200)).repeat(100_000);
     let none = Served::start(&rows, |options| options.answer_bytes = 1);
     let mut slow = none.client();
     slow.send("1;a");
     slow.sip();
-    assert!(none.client().ask("1;aa")[0].starts_with("error@@@the server has no room"));
+    assert!(none.client().ask("1;aa")[0].starts_with("error@@@the server is full"));
     assert_eq!(slow.answer().len(), 100_000);
     wait_until("it is so", || none.client().ask("1;aab").is_empty());
 }
 
 #[test]
-fn answers_are_remembered_by_what_requests_come_to_and_forgotten_beyond_the_bound() {
+fn answers_are_cached_by_canonical_form_and_evicted_beyond_the_limit() {
     let rows: String = (0..1000).map(|row| format!("{}@@@row {row} of many\n", row % 3)).collect();
     let served = Served::start(&rows, |_| ());
     let mut client = served.client();
@@ -288,7 +288,7 @@ fn answers_are_remembered_by_what_requests_come_to_and_forgotten_beyond_the_boun
 }
 
 #[test]
-fn requests_that_come_to_the_same_share_a_search_and_one_that_leaves_does_not_end_it() {
+fn equivalent_requests_share_a_search_and_one_that_leaves_does_not_end_it() {
     let rows = slow_rows() + ROWS;
     let served = Served::start(&rows, |options| {
         backtracking(options);
@@ -310,7 +310,7 @@ fn requests_that_come_to_the_same_share_a_search_and_one_that_leaves_does_not_en
     assert_eq!(served.metric("textsearch_shared_total"), 2);
 }
 
-/// The short ones overtake the long ones that came first, where the discipline looks at sizes.
+/// The short ones overtake the long ones that came first, if the discipline orders by size.
 #[test]
 fn short_searches_go_first_where_the_discipline_says_so() {
     use kendall_station::Discipline;
@@ -340,7 +340,7 @@ fn short_searches_go_first_where_the_discipline_says_so() {
     assert_eq!(order(Discipline::ShortestRemaining), 1);
 }
 
-/// Patterns whose automata take seconds to make, if all of them is made.
+/// Patterns whose automata take seconds to build completely.
 const COSTLY: [&str; 6] = [
     ";.{1000}.{1000}",
     r";\p{L}{100}",
@@ -350,7 +350,8 @@ const COSTLY: [&str; 6] = [
     r";(?iu)[\p{L}&&[^a]]{20}[^x]{200}",
 ];
 
-/// Whether the patterns are found in time depends on the machine; that a client does not wait for what they would take does not.
+/// Whether the patterns are found in time depends on the machine; that a client does not wait for their full construction does
+/// not.
 #[test]
 fn a_costly_pattern_is_answered_or_given_up_at_the_deadline() {
     let short = "1@@@a short line\n".to_owned();
@@ -367,7 +368,7 @@ fn a_costly_pattern_is_answered_or_given_up_at_the_deadline() {
             let found = answer.iter().all(|row| row.starts_with("2@@@ab ab "));
             assert!(gave_up || found, "{layout:?} {pattern}: {} rows", answer.len());
         }
-        // One that takes little is not given up.
+        // A cheap one is not abandoned.
         assert_eq!(served.client().ask("1;^a short line$").len(), rows.matches("short").count());
     }
 }
@@ -382,6 +383,6 @@ fn an_idle_client_loses_its_place() {
     assert_eq!(idle.ask("1;man"), ["1@@@this man is "]);
     assert_eq!(idle.rest(), (Vec::new(), true));
     assert_eq!(served.client().ask("1;man"), ["1@@@this man is "]);
-    let usual = Options::new("127.0.0.1:0".parse().unwrap(), "rows".into());
+    let usual = TextSearchOptions::new("127.0.0.1:0".parse().unwrap(), "rows".into());
     assert!(usual.service.patience < Duration::from_secs(60), "{:?}", usual.service.patience);
 }

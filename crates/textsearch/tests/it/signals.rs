@@ -8,7 +8,7 @@ use std::thread;
 use crate::served::Client;
 use kendall_testbed::{alone, wait_until};
 use kendall_textsearch::protocol::Dialect;
-use kendall_textsearch::{OpenOptions, Options, Saving, serve};
+use kendall_textsearch::{OpenOptions, Saving, TextSearchOptions, serve};
 use rustix::process::{Signal, getpid, kill_process};
 
 #[test]
@@ -20,15 +20,16 @@ fn a_hangup_brings_the_new_rows_and_drops_no_request_and_a_bad_file_keeps_the_ol
     }
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data.txt");
-    // A file is replaced, and not written to.
+    // The file is replaced, and not overwritten.
     let replace = |rows: String| {
         fs::write(folder.path().join("new"), rows).unwrap();
         fs::rename(folder.path().join("new"), &data).unwrap();
     };
     let rows = |word: &str| format!("1@@@{word}\n").repeat(50_000);
     replace(rows("old"));
-    let usual = Options::new("127.0.0.1:0".parse().unwrap(), data.clone());
-    let options = Options { open: OpenOptions { saving: Saving::Off, ..OpenOptions::default() }, ..usual };
+    let usual = TextSearchOptions::new("127.0.0.1:0".parse().unwrap(), data.clone());
+    let options =
+        TextSearchOptions { open: OpenOptions { saving: Saving::Off, ..OpenOptions::default() }, ..usual };
     let (ready, address) = mpsc::channel();
     let serving = thread::spawn(move || {
         serve(&options, move |address| ready.send(address).unwrap()).map_err(|error| error.to_string())
@@ -44,7 +45,7 @@ fn a_hangup_brings_the_new_rows_and_drops_no_request_and_a_bad_file_keeps_the_ol
             scope.spawn(|| {
                 let mut client = client();
                 while !stop.load(Ordering::Relaxed) {
-                    // All of the one or all of the other.
+                    // All rows of one file or all of the other.
                     let rows = client.ask(";(old|new)");
                     assert_eq!(rows.len(), 50_000);
                     assert!(rows.iter().all(|row| *row == rows[0]));
@@ -57,7 +58,7 @@ fn a_hangup_brings_the_new_rows_and_drops_no_request_and_a_bad_file_keeps_the_ol
         assert_eq!(client().ask(";old").len(), 0);
         fs::remove_file(&data).unwrap();
         signal(Signal::HUP);
-        // It is not known when the signal has been heard; the next one is after it.
+        // It is unknown when the signal was handled; the next one is after it.
         assert_eq!(client().ask(";new").len(), 50_000);
         replace(rows("newer"));
         signal(Signal::HUP);

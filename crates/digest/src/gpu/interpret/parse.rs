@@ -1,11 +1,11 @@
-//! Reads the text of a module and objects to whatever is not exactly right.
+//! Parses the text of a module and rejects everything that is not exactly right.
 
 use std::collections::HashMap;
 
 use super::{Instruction, Kernel, Opcode, Source, Special};
 use crate::gpu::launch::BLOCK_THREADS;
 
-/// What an operand has to be.
+/// The kind of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A register that is set, by type.
@@ -61,7 +61,7 @@ fn form(opcode: &str) -> Option<(Opcode, &'static [Kind])> {
     })
 }
 
-/// The kernels of a module, or an objection.
+/// The kernels of a module, or an error.
 pub(in crate::gpu) fn parse(text: &str) -> Result<Vec<Kernel>, String> {
     let mut tokens = Tokens { left: text };
     for expected in [".version", "7.0", ".target", "sm_70", ".address_size", "64"] {
@@ -109,7 +109,7 @@ impl<'a> Tokens<'a> {
     fn expect(&mut self, expected: &str) -> Result<(), String> {
         match self.next() {
             token if token == expected => Ok(()),
-            token => Err(format!("there is {token:?} in place of {expected:?}, before {:.40?}", self.left)),
+            token => Err(format!("found {token:?} instead of {expected:?}, before {:.40?}", self.left)),
         }
     }
 
@@ -119,7 +119,7 @@ impl<'a> Tokens<'a> {
             Some(digits) => u32::from_str_radix(digits, 16),
             None => token.parse(),
         };
-        number.map_err(|_| format!("{token:?} is no number"))
+        number.map_err(|_| format!("{token:?} is not a number"))
     }
 
     fn name(&mut self) -> Result<&'a str, String> {
@@ -129,7 +129,7 @@ impl<'a> Tokens<'a> {
         if starts_well && goes_on_well && token != "%" {
             Ok(token)
         } else {
-            Err(format!("{token:?} is no name"))
+            Err(format!("{token:?} is not a name"))
         }
     }
 }
@@ -140,9 +140,9 @@ struct Reader {
     parameter_bytes: usize,
     registers: Vec<(String, Type)>,
     places: HashMap<String, usize>,
-    /// Where each label points.
+    /// The target of each label.
     labels: HashMap<String, usize>,
-    /// The branches that are to be pointed there: instruction and label.
+    /// The branches to resolve: instruction and label.
     branches: Vec<(usize, String)>,
     instructions: Vec<Instruction>,
 }
@@ -177,7 +177,7 @@ impl Reader {
             ".pred" => Type::Predicate,
             ".b32" => Type::Bits32,
             ".b64" => Type::Bits64,
-            other => return Err(format!("{other:?} is no type of registers")),
+            other => return Err(format!("{other:?} is not a type of registers")),
         };
         loop {
             let name = tokens.name()?;
@@ -191,7 +191,7 @@ impl Reader {
             for name in names {
                 if !name.starts_with('%') || self.places.insert(name.clone(), self.registers.len()).is_some()
                 {
-                    return Err(format!("{name} cannot be declared, or not again"));
+                    return Err(format!("{name} is not a valid name, or is declared twice"));
                 }
                 self.registers.push((name, kind));
             }
@@ -214,7 +214,7 @@ impl Reader {
                 Some(_) => Err(format!("there are two labels {word}")),
             };
         }
-        let (opcode, kinds) = form(word).ok_or_else(|| format!("{word:?} is no known instruction"))?;
+        let (opcode, kinds) = form(word).ok_or_else(|| format!("{word:?} is not a known instruction"))?;
         let mut instruction = Instruction { opcode, guard, to: None, sources: [Source::Absent; 4] };
         for (place, kind) in kinds.iter().enumerate() {
             if place > 0 {
@@ -247,7 +247,7 @@ impl Reader {
                 "%ntid.x" => Special::Threads,
                 "%ctaid.x" => Special::Block,
                 "%nctaid.x" => Special::Blocks,
-                other => return Err(format!("{other} is no special register")),
+                other => return Err(format!("{other} is not a special register")),
             }),
             Kind::Parameter(bytes) => {
                 tokens.expect("[")?;
@@ -279,13 +279,13 @@ impl Reader {
         if declared == kind { Ok(place) } else { Err(format!("{name} is {declared:?}, not {kind:?}")) }
     }
 
-    /// Points the branches, and sees that nothing was written in vain.
+    /// Resolves the branches, and rejects unused labels and registers.
     fn end(mut self, name: String) -> Result<Kernel, String> {
         for (at, label) in &self.branches {
             let target = *self.labels.get(label).ok_or_else(|| format!("there is no label {label}"))?;
             self.instructions[*at].push(Source::Number(target as u64));
         }
-        // A label that is only fallen into could be there for the reader; none of ours is.
+        // A label without a jump could serve the reader; the kernels have none.
         if let Some(label) =
             self.labels.keys().find(|label| !self.branches.iter().any(|(_, to)| to == *label))
         {
@@ -318,27 +318,27 @@ mod tests {
     use crate::gpu::ptx::{Sums, module};
 
     #[test]
-    fn it_takes_the_kernels_and_objects_to_each_fault() {
+    fn it_accepts_the_kernels_and_rejects_each_error() {
         let text = module(Sums::Multiplier);
         let names: Vec<_> = parse(&text).unwrap().into_iter().map(|kernel| kernel.name).collect();
         assert_eq!(names, ["kendall_sha256_1", "kendall_sha256_8", "kendall_sha256_64"]);
         for (right, wrong, objection) in [
-            (".target sm_70", ".target sm_99", "in place of"),
+            (".target sm_70", ".target sm_99", "instead of"),
             ("kendall_sha256_8(", "kendall_sha256_1(", "two kernels"),
-            (".reg .pred %test", ".reg .b16 %test", "no type"),
-            ("%stride, %until", "%stride, %stride", "cannot be declared"),
+            (".reg .pred %test", ".reg .b16 %test", "not a type"),
+            ("%stride, %until", "%stride, %stride", "declared twice"),
             (" %seen,", " %seen, %spare,", "%spare is never set"),
             ("LOOK:", "LOOKS:", "no label LOOK"),
             ("DONE:", "LOOK:", "two labels LOOK"),
             ("NEXT:", "NEXT: AGAIN:", "nothing jumps to AGAIN"),
-            ("mov.u32 %index, %tid.x", "mov.u32 %index, %tid.w", "no special register"),
+            ("mov.u32 %index, %tid.x", "mov.u32 %index, %tid.w", "not a special register"),
             ("min.u32 %until, %until, %count", "min.u32 %until, %stop, %count", "is Bits64, not Bits32"),
             ("@%test bra LOOK", "@%index bra LOOK", "is Bits32, not Predicate"),
-            ("prmt.b32", "prmt.u32", "no known instruction"),
-            ("%low, 0, 0x0123;", "%low, 0, 0x0123", "in place of \";\""),
+            ("prmt.b32", "prmt.u32", "not a known instruction"),
+            ("%low, 0, 0x0123;", "%low, 0, 0x0123", "instead of \";\""),
             ("%low, 0, 0x0123;", "%low, 0, 0x10123;", "is not below"),
-            ("%low, 0, 0x0123;", "%low, 0x0123;", "in place of \",\""),
-            ("%low, 0, 0x0123;", "%low, zero, 0x0123;", "no number"),
+            ("%low, 0, 0x0123;", "%low, 0x0123;", "instead of \",\""),
+            ("%low, 0, 0x0123;", "%low, zero, 0x0123;", "not a number"),
             ("0x96", "0x196", "is not below 256"),
             ("[launch+16]", "[launch+18]", "no 4 bytes at 18"),
             ("[launch+8]", "[launch+460]", "no 8 bytes at 460"),
@@ -346,7 +346,7 @@ mod tests {
             ("%index;\nret;\n}", "%index;\n}", "does not end with ret"),
         ] {
             assert!(text.contains(right), "{right}");
-            let Err(why) = parse(&text.replacen(right, wrong, 1)) else { panic!("it takes {wrong}") };
+            let Err(why) = parse(&text.replacen(right, wrong, 1)) else { panic!("it accepts {wrong}") };
             assert!(why.contains(objection), "{wrong}: {why}");
         }
     }

@@ -1,6 +1,6 @@
 //! Lanes of NEON, four candidates to a vector, and the SHA-256 kernel made of them.
 
-#![expect(unsafe_code, reason = "the compiler does not take for granted that there is NEON")]
+#![expect(unsafe_code, reason = "the compiler does not assume that there is NEON")]
 
 use std::arch::aarch64::{uint32x4_t, vaddq_u32, vbslq_u32, vdupq_n_s32, vdupq_n_u32, veorq_u32, vshlq_u32};
 use std::arch::asm;
@@ -31,8 +31,8 @@ macro_rules! neon {
     };
 }
 
-/// An instruction that puts its result in the place of its first operand. Where the compiler can choose, it makes
-/// a rotation of a shift and a slower sum, and a majority of three instructions.
+/// An instruction that writes its result to its first operand. Left to choose, the compiler makes a rotation of a
+/// shift and a slower sum, and a majority of three instructions.
 macro_rules! instruction {
     ($template:literal, $first:expr, $($operand:tt)*) => {{
         let mut result = $first;
@@ -88,7 +88,7 @@ impl Lane for uint32x4_t {
     }
 }
 
-/// Two vectors side by side, so that processors that start four instructions at once have enough to start.
+/// Two vectors in parallel, so that processors that start four instructions at once have enough to start.
 type Pair = [uint32x4_t; 2];
 
 impl Lane for Pair {

@@ -1,7 +1,8 @@
 //! The SHA-256 kernel of the SHA-2 extension.
 //!
-//! Its instructions do four rounds of one candidate, or make four words of its message schedule. Round 0 takes two
-//! sums, so the fours begin at round 1, and the last of them ends with the round whose `a` is the residue.
+//! Its instructions do four rounds of one candidate, or compute four words of its message schedule. Round 0 is two
+//! sums, so the groups of four begin at round 1, and the last of them ends with the round whose `a` is the
+//! residue.
 
 use std::arch::aarch64::{
     uint32x4_t, vaddq_u32, vdupq_n_u32, vextq_u32, vreinterpretq_u32_u64, vreinterpretq_u64_u32,
@@ -33,7 +34,7 @@ fn sweep_detected(sweep: &Sweep<'_>) -> u32 {
     super::sweep(sweep, |first| [common.residues(first)])
 }
 
-/// What the candidates of a block have in common.
+/// The values that the candidates of a block have in common.
 struct Common {
     /// The working variables after round 0, less the first message word in the first of each four.
     state: State,
@@ -41,7 +42,7 @@ struct Common {
     k: [uint32x4_t; 14],
     /// Words 13 to 16 of the message schedule, less the first message word in the last.
     w13: uint32x4_t,
-    /// Of words 17 to 20 the part that words 1 to 8 have.
+    /// The part of words 17 to 20 that comes from words 1 to 8.
     part17: uint32x4_t,
 }
 
@@ -64,8 +65,8 @@ impl Common {
         }
     }
 
-    /// The residues of candidates in a row, from the first message word of the first. They are computed side by
-    /// side because each instruction takes longer than it keeps the next from starting.
+    /// The residues of consecutive candidates, from the first message word of the first. They are computed in
+    /// parallel because the latency of each instruction is longer than its throughput.
     #[inline]
     #[target_feature(enable = "sha2")]
     fn residues(&self, first: u32) -> uint32x4_t {
@@ -99,7 +100,7 @@ impl Common {
     }
 }
 
-/// A candidate on its way through the rounds.
+/// A candidate in the middle of its rounds.
 struct Stream {
     state: State,
     /// The last sixteen words of its message schedule.
@@ -107,8 +108,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Makes the next four words, of which `part` is what the older half of the last sixteen has in them, and does
-    /// their rounds.
+    /// Computes the next four words, where `part` is the contribution of the older half of the last sixteen, and
+    /// does their rounds.
     #[inline]
     #[target_feature(enable = "sha2")]
     fn advance(&mut self, part: uint32x4_t, k: uint32x4_t) {

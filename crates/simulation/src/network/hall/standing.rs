@@ -1,4 +1,4 @@
-//! How the servers of a node stand when they do not serve: ready, off, being set up, broken.
+//! The states of the servers of a node while they do not serve: ready, off, being set up, broken.
 
 use kendall_station::{Breakdown, Clock, Interrupted};
 
@@ -6,7 +6,7 @@ use super::{Hall, Outcome, Power, Running, Server};
 use crate::network::scene::{Event, Scene};
 
 impl Hall<'_> {
-    /// A server that is on and whole has no work: it takes some, or stands ready, or is switched off.
+    /// Frees a server that is on and works: it takes a customer, or stays ready, or is switched off.
     pub(super) fn free(&mut self, server: u32, scene: &mut Scene<'_>) {
         if !self.queue.is_empty() {
             self.start_next(server, scene);
@@ -35,7 +35,7 @@ impl Hall<'_> {
         Some(server)
     }
 
-    /// Sets up servers that are off while more customers wait than are being set up.
+    /// Sets up servers that are off while more customers wait than servers are being set up.
     pub(super) fn want_setups(&mut self, scene: &mut Scene<'_>) {
         let Some(setup) = &self.spot.conditions().setup else { return };
         let waiting = match &self.sharing {
@@ -66,7 +66,7 @@ impl Hall<'_> {
         self.servers[server as usize].power = Power::Off;
     }
 
-    /// A server breaks down, in service or not.
+    /// Breaks a server down, in service or not.
     pub(in super::super) fn fail(&mut self, server: u32, scene: &mut Scene<'_>) -> Outcome {
         self.touch(scene);
         self.bring_up_to_date(server, scene.now_s);
@@ -133,7 +133,7 @@ impl Hall<'_> {
         }
     }
 
-    /// A server is on and whole again.
+    /// Puts a server that is on and repaired to work.
     pub(super) fn put_to_work(&mut self, server: u32, scene: &mut Scene<'_>) {
         if self.sharing.as_ref().is_some_and(|sharing| sharing.len() > self.busy) {
             self.ready.push(server);

@@ -1,7 +1,7 @@
-//! Makes the table of a deterministic automaton, one transition at a time, so that a deadline can end it anywhere.
+//! Builds the table of a deterministic automaton, one transition at a time, so that a deadline can end it anywhere.
 //!
-//! `regex-automata` computes the transitions of its lazy automaton when they are first needed; here all are needed, breadth first.
-//! Its `dense` automata are made in one call, which takes seconds for a large pattern and cannot be interrupted.
+//! `regex-automata` computes the transitions of its lazy automaton when they are first needed; this needs all of them, breadth
+//! first. Its `dense` automata are built in one call, which takes seconds for a large pattern and cannot be interrupted.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ use regex_automata::util::start;
 
 use super::{Dfa, FIRST, MATCH, MOST_ROWS, ROW, Table, UNKNOWN, place};
 
-/// While a table is made; it is dropped afterwards.
+/// The cache during the construction of a table; it is dropped afterwards.
 const BUILD_BYTES: usize = 16 << 20;
 /// The most work for a table, in bytes of the sets of states that are read and written: a fraction of a second.
 const MOST_WORK: usize = 1 << 28;
-/// What a transition costs besides its sets, in the same unit.
+/// The cost of a transition besides its sets, in the same unit.
 const TRANSITION_WORK: usize = 64;
-/// How much work is done between two checks of whether to stop: less than a millisecond.
+/// The amount of work between two checks of whether to stop: less than a millisecond.
 const WORK_BETWEEN_CHECKS: usize = 1 << 18;
 
-/// What became of a table.
+/// The outcome of building a table.
 #[derive(Debug)]
 pub(crate) enum Making {
     Made(Dfa),
@@ -32,7 +32,7 @@ pub(crate) enum Making {
     Stopped,
 }
 
-/// Makes a table, unless it is too large or `stop` ends the work.
+/// Builds a table, unless it is too large or `stop` ends the work.
 pub(crate) fn make(nfa: &NFA, stop: &dyn Fn() -> bool) -> Making {
     let config = DFA::config()
         .match_kind(MatchKind::All)
@@ -57,13 +57,13 @@ pub(crate) fn make(nfa: &NFA, stop: &dyn Fn() -> bool) -> Making {
     }
 }
 
-/// Why there is no table.
+/// The reason why there is no table.
 enum Unfinished {
     TooLarge,
     Stopped,
 }
 
-/// Rows are numbered as they are reached, from the start of a line on; beyond a match nothing is reached.
+/// Rows are numbered as they are reached, from the start of a line; nothing is reached beyond a match.
 struct Rows<'a> {
     automaton: &'a DFA,
     cache: Cache,

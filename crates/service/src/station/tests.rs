@@ -1,5 +1,5 @@
-//! The station in virtual time, against scripted workers and clients: thousands of seeds of arrivals, preemption, flights,
-//! withdrawals, full houses and shutdowns, under every discipline.
+//! The station in virtual time, with scripted workers and clients: thousands of seeds of arrivals, preemption, flights,
+//! withdrawals, full stations and shutdowns, under every discipline.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -14,7 +14,7 @@ use super::*;
 
 const SEEDS: u64 = 4000;
 
-/// Where an answer goes: counts how often it is told that the answer has begun.
+/// A recipient that counts how often an answer begins.
 #[derive(Debug)]
 struct Client {
     id: u64,
@@ -41,7 +41,7 @@ type Served = Entry<Pending<Work>>;
 struct Busy {
     entry: Served,
     chunk_from_ns: i64,
-    /// Distinguishes the end of this chunk from that of one that was cut short.
+    /// Distinguishes the end of this chunk from that of an interrupted one.
     chunk: u64,
 }
 
@@ -52,7 +52,7 @@ enum Event {
         worker: usize,
         chunk: u64,
     },
-    /// A client goes away.
+    /// A client disconnects.
     Leaves {
         id: u64,
     },
@@ -60,9 +60,9 @@ enum Event {
     RefuseRest,
 }
 
-/// A request that is at the station, by the test's own account.
+/// A request at the station, by the test's own account.
 struct Inside {
-    place: Place,
+    handle: RequestHandle,
     arrived_ns: i64,
     key: Option<u8>,
 }
@@ -85,9 +85,9 @@ struct World {
     chunk_ns: i64,
     arrivals: u64,
     gap_ns: i64,
-    /// How often a request has a key, withdraws early, begins its answer early: each of 100.
+    /// How often in 100 a request has a key, withdraws early, begins its answer early.
     often: [u32; 3],
-    floor: Floor<Work, Client, u64>,
+    station: StationState<Work, Client, u64>,
     workers: Vec<Option<Busy>>,
     events: BinaryHeap<Reverse<(i64, u64, Event)>>,
     now_ns: i64,
@@ -98,7 +98,7 @@ struct World {
     area: i128,
     sojourns: i128,
     is_open: bool,
-    /// The flights that were taken up, in the order in which they came.
+    /// The flights that were started, in order of arrival.
     last_first: i64,
 }
 
@@ -114,7 +114,7 @@ impl World {
             arrivals: rng.random_range(1..120),
             gap_ns: rng.random_range(1..600),
             often: [0; 3].map(|_| rng.random_range(0..60)),
-            floor: Floor::new(discipline, workers, max_waiting),
+            station: StationState::new(discipline, workers, max_waiting),
             workers: (0..workers).map(|_| None).collect(),
             events: BinaryHeap::new(),
             now_ns: 0,
@@ -148,14 +148,14 @@ impl World {
 
     fn run(mut self) -> Counts {
         while let Some(Reverse((at_ns, _, event))) = self.events.pop() {
-            self.area += i128::from(at_ns - self.now_ns) * self.floor.inside as i128;
+            self.area += i128::from(at_ns - self.now_ns) * self.station.inside as i128;
             self.now_ns = at_ns;
             match event {
                 Event::Arrival => self.arrive(),
                 Event::ChunkEnds { worker, chunk } => self.end_chunk(worker, chunk),
                 Event::Leaves { id } => self.leave(id),
                 Event::Drain => {
-                    self.floor.drain();
+                    self.station.drain();
                     self.is_open = false;
                 }
                 Event::RefuseRest => self.refuse_rest(),
@@ -171,7 +171,7 @@ impl World {
             self.area, self.sojourns,
             "Little's law: the integral of N(t) is the sum of all times inside"
         );
-        assert!(self.floor.by_key.is_empty() && self.floor.flights.is_empty());
+        assert!(self.station.by_key.is_empty() && self.station.flights.is_empty());
         self.counts
     }
 
@@ -194,12 +194,12 @@ impl World {
         let client = Client { id, begun: 0 };
         let wanted = key.map(|key| vec![key]);
         let is_full = self.inside.len() == self.capacity;
-        match self.floor.admit(self.now_ns, job, task, wanted, client) {
-            Ok(Admitted { place, joined, look_up }) => {
+        match self.station.admit(self.now_ns, job, task, wanted, client) {
+            Ok(Admitted { handle, joined, look_up }) => {
                 assert!(self.is_open && !is_full);
                 let is_asked = key.is_some() && self.inside.values().any(|other| other.key == key);
                 assert_eq!(joined, is_asked, "a request joins if and only if one with its key is there");
-                self.inside.insert(id, Inside { place, arrived_ns: self.now_ns, key });
+                self.inside.insert(id, Inside { handle, arrived_ns: self.now_ns, key });
                 self.counts.admitted += 1;
                 self.counts.joined += u64::from(joined);
                 if self.chance(self.often[1]) {
@@ -212,14 +212,14 @@ impl World {
                 }
             }
             Err((denied, client)) => {
-                assert_eq!(client.id, id, "the recipient comes back");
+                assert_eq!(client.id, id, "the recipient is returned");
                 assert_eq!(denied, if self.is_open { Denied::Full } else { Denied::Closing });
                 assert!(!self.is_open || is_full);
             }
         }
     }
 
-    /// The worker hears of it now, a little later, or not before its chunk is done.
+    /// The worker notices it now, a little later, or only after its chunk.
     fn interrupt(&mut self, worker: usize) {
         let delay_ns = self.rng.random_range(0..60);
         if self.chance(80)
@@ -233,7 +233,7 @@ impl World {
     fn start_idle_workers(&mut self) {
         for worker in 0..self.workers.len() {
             if self.workers[worker].is_none()
-                && let Some(entry) = self.floor.take(worker)
+                && let Some(entry) = self.station.take(worker)
             {
                 self.start(worker, entry);
             }
@@ -243,7 +243,7 @@ impl World {
     fn start(&mut self, worker: usize, entry: Served) {
         if self.discipline != Discipline::ProcessorSharing {
             let weight: f64 =
-                self.floor.flights[&entry.item.flight].waiters.iter().map(|waiter| waiter.weight).sum();
+                self.station.flights[&entry.item.flight].waiters.iter().map(|waiter| waiter.weight).sum();
             assert_eq!(entry.job.weight, weight, "a flight weighs as much as all its requests");
         }
         if self.discipline == Discipline::Fifo && entry.item.started_ns.is_none() {
@@ -272,7 +272,7 @@ impl World {
         entry.item.task.done_ns += served_ns;
         if self.chance(5) {
             let key = self.rng.random_range(0..4);
-            for waiter in self.floor.take_waiting(&[key]) {
+            for waiter in self.station.take_waiting(&[key]) {
                 assert_eq!(self.inside[&waiter.recipient.id].key, Some(key));
                 self.answered(waiter);
             }
@@ -283,35 +283,35 @@ impl World {
         }
         if !mem::replace(&mut entry.item.task.begun, true) {
             if self.chance(self.often[2]) {
-                self.floor.begin(&entry.item, 7);
+                self.station.begin(&entry.item, 7);
             } else {
                 entry.item.task.begun = false;
             }
         }
         entry.job.attained += served_ns as f64;
-        match self.floor.after_chunk(worker, &mut entry) {
+        match self.station.after_chunk(worker, &mut entry) {
             Next::GoOn => self.begin_chunk(worker, entry),
             Next::MakeWay => {
                 assert!(self.discipline.preempts() || self.discipline == Discipline::ProcessorSharing);
-                let others = self.floor.serving.iter().enumerate().filter(|&(other, _)| other != worker);
-                let is_less_urgent = |other: &Serving| self.floor.queue.less_urgent(&other.job, &entry.job);
+                let others = self.station.serving.iter().enumerate().filter(|&(other, _)| other != worker);
+                let is_less_urgent = |other: &Serving| self.station.queue.less_urgent(&other.job, &entry.job);
                 assert!(
                     !others.filter_map(|(_, other)| other.as_ref()).any(is_less_urgent),
-                    "the least urgent makes way"
+                    "the least urgent one yields"
                 );
                 self.counts.make_ways += 1;
-                let entry = self.floor.exchange(worker, entry).expect("at least the one that was put back");
+                let entry = self.station.exchange(worker, entry).expect("at least the one that was put back");
                 self.start(worker, entry);
             }
-            Next::Cancel => self.finish(worker, &entry, |_, _| panic!("no client awaits it")),
+            Next::Cancel => self.finish(worker, &entry, |_, _| panic!("no client waits for it")),
             Next::Refuse => self.finish(worker, &entry, Self::refused),
         }
     }
 
     fn finish(&mut self, worker: usize, entry: &Served, end: impl Fn(&mut Self, Waiter<Client>)) {
         let begun = u64::from(entry.item.task.begun);
-        for waiter in self.floor.finish(worker, &entry.item) {
-            assert_eq!(waiter.recipient.begun, begun, "each client is told once that its answer begins");
+        for waiter in self.station.finish(worker, &entry.item) {
+            assert_eq!(waiter.recipient.begun, begun, "each client's answer begins once");
             end(self, waiter);
         }
     }
@@ -334,8 +334,8 @@ impl World {
 
     fn leave(&mut self, id: u64) {
         let Some(inside) = self.inside.remove(&id) else { return };
-        let Withdrawn { abandoned } = self.floor.withdraw(inside.place).expect("it is there");
-        assert!(self.floor.withdraw(inside.place).is_none(), "it is withdrawn once");
+        let Withdrawn { abandoned } = self.station.withdraw(inside.handle).expect("it is there");
+        assert!(self.station.withdraw(inside.handle).is_none(), "it is withdrawn once");
         self.counts.withdrawn += 1;
         self.sojourns += i128::from(self.now_ns - inside.arrived_ns);
         if let Some(worker) = abandoned {
@@ -345,22 +345,22 @@ impl World {
 
     fn refuse_rest(&mut self) {
         self.is_open = false;
-        for waiter in self.floor.refuse_rest() {
+        for waiter in self.station.refuse_rest() {
             self.refused(waiter);
         }
     }
 
-    /// What holds after every event.
+    /// The invariants after every event.
     fn check(&self) {
         let Counts { admitted, answered, refused, withdrawn, .. } = self.counts;
-        assert_eq!(self.floor.inside, self.inside.len());
+        assert_eq!(self.station.inside, self.inside.len());
         assert_eq!(admitted, answered + refused + withdrawn + self.inside.len() as u64, "conservation");
-        let levels = self.floor.levels();
+        let levels = self.station.levels();
         assert_eq!(levels.busy, self.workers.iter().flatten().count());
         let is_idle = self.workers.iter().any(Option::is_none);
-        assert!(!is_idle || self.floor.queue.is_empty(), "no worker is idle while a flight waits");
+        assert!(!is_idle || self.station.queue.is_empty(), "no worker is idle while a flight waits");
         let keys: BTreeSet<u8> = self.inside.values().filter_map(|inside| inside.key).collect();
-        assert_eq!(self.floor.by_key.len(), keys.len());
+        assert_eq!(self.station.by_key.len(), keys.len());
     }
 }
 
@@ -382,6 +382,6 @@ fn every_request_ends_once_and_littles_law_is_exact_whatever_happens() {
     }
     if only.is_none() {
         let each = [sum.answered, sum.refused, sum.withdrawn, sum.make_ways, sum.joined];
-        assert!(each.iter().all(|&count| count > SEEDS / 10), "all of it happens: {sum:?}");
+        assert!(each.iter().all(|&count| count > SEEDS / 10), "every case occurs: {sum:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The event loop of a network: customers come from outside, pass from node to node, fail, come back, and leave.
+//! The event loop of a network: customers arrive from outside, pass from node to node, fail, retry, and leave.
 
 use std::ops::ControlFlow;
 
@@ -7,17 +7,17 @@ use kendall_stats::random::{Purpose, Rng, derive, stream, unit};
 
 use super::hall::{Hall, Outcome};
 use super::scene::{Customer, Event, Scene};
-use super::spot::{Layout, Ways};
+use super::spot::{Layout, Transitions};
 use super::watch::{Failure, Watch};
 use crate::observer::Departure;
 use crate::trace::{Fate, Sink, Traced};
 use crate::{MOST_INSIDE, SimulationError};
 
-/// Without a customer that ends within this many events, none ever will.
+/// The number of events without a departing customer after which the network counts as stalled.
 const STALLED: u64 = 4_000_000;
-/// From how many arrivals on it is looked whether most of them are still there.
+/// The number of arrivals from which on growth is checked: whether most customers are still there.
 const FIRST_LOOK: u64 = 1 << 10;
-/// This many looks in a row, each after twice as many arrivals, tell growth from filling.
+/// This many checks in a row, each after twice as many arrivals, distinguish growth from filling.
 const LOOKS: u32 = 4;
 
 /// An open stream of customers to one node.
@@ -27,7 +27,7 @@ struct Stream<'a> {
     rng: Rng,
 }
 
-/// Which run it is, and how many customers come at most.
+/// The number of the run, and the most customers that arrive.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub(super) number: u64,
@@ -41,7 +41,7 @@ impl Run {
     }
 }
 
-struct Floor<'a, 'w, 's> {
+struct EventLoop<'a, 'w, 's> {
     layout: &'a Layout,
     run: Run,
     sink: Sink<'s>,
@@ -57,59 +57,59 @@ struct Floor<'a, 'w, 's> {
     left: u64,
     /// Streams that have not ended.
     coming: usize,
-    /// Whether enough is known.
+    /// Whether the watch has enough.
     enough: bool,
     /// Events since a customer ended.
     idle_events: u64,
     deadlock: Option<Vec<usize>>,
-    /// Looks in a row at which most of those that came were still there.
+    /// Checks in a row at which most of the customers that arrived were still there.
     growing: u32,
 }
 
-/// Runs the network until the watch has seen enough or nobody is left. Says when it ended.
+/// Runs the network until the watch has enough or no customer is left. Returns when it ended.
 pub(super) fn run(
     layout: &Layout,
     watch: &mut Watch,
     run: Run,
     sink: Sink<'_>,
 ) -> Result<f64, SimulationError> {
-    let mut floor = Floor::new(layout, watch, run, sink);
-    while !floor.enough && !floor.is_over() {
-        let Some((at_s, event)) = floor.scene.next() else { break };
-        if !floor.still_counts(event) {
+    let mut network = EventLoop::new(layout, watch, run, sink);
+    while !network.enough && !network.is_over() {
+        let Some((at_s, event)) = network.scene.next() else { break };
+        if !network.still_counts(event) {
             continue;
         }
-        floor.scene.advance(at_s);
-        floor.happen(event);
-        floor.idle_events += 1;
-        if let Some(stuck) = floor.deadlock {
+        network.scene.advance(at_s);
+        network.happen(event);
+        network.idle_events += 1;
+        if let Some(stuck) = network.deadlock {
             let names: Vec<&str> = stuck.iter().map(|&node| layout.spots[node].name.as_str()).collect();
             let stations = names.join(", ");
             return Err(SimulationError::Deadlock {
                 stations,
                 at_s,
-                customers: floor.scene.watch.counts.arrived,
+                customers: network.scene.watch.counts.arrived,
             });
         }
-        if floor.idle_events > STALLED {
+        if network.idle_events > STALLED {
             return Err(SimulationError::Stalled { events: STALLED, at_s });
         }
-        let inside = floor.scene.inside;
-        if floor.growing >= LOOKS || (inside > MOST_INSIDE && run.is_endless()) {
-            return Err(floor.scene.watch.unstable(inside));
+        let inside = network.scene.inside;
+        if network.growing >= LOOKS || (inside > MOST_INSIDE && run.is_endless()) {
+            return Err(network.scene.watch.unstable(inside));
         }
         if inside > MOST_INSIDE {
             return Err(SimulationError::Crowded { inside, at_s });
         }
     }
-    let halls = &mut floor.halls;
-    halls.iter_mut().for_each(|hall| hall.touch(&mut floor.scene));
-    let (inside, now_s) = (floor.scene.inside, floor.scene.now_s);
-    floor.scene.watch.counts.inside += inside;
+    let halls = &mut network.halls;
+    halls.iter_mut().for_each(|hall| hall.touch(&mut network.scene));
+    let (inside, now_s) = (network.scene.inside, network.scene.now_s);
+    network.scene.watch.counts.inside += inside;
     Ok(now_s)
 }
 
-impl<'a, 'w, 's> Floor<'a, 'w, 's> {
+impl<'a, 'w, 's> EventLoop<'a, 'w, 's> {
     fn new(layout: &'a Layout, watch: &'w mut Watch, run: Run, sink: Sink<'s>) -> Self {
         let seed = run.seed;
         let mut scene = Scene::new(watch);
@@ -117,7 +117,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         let spots = layout.spots.iter().enumerate();
         let halls = spots.map(|(i, spot)| Hall::new(spot, i, seed, &mut scene)).collect();
         let node_streams = |purpose| (0..nodes as u64).map(|i| stream(seed, purpose, i)).collect::<Vec<_>>();
-        let mut floor = Self {
+        let mut network = Self {
             layout,
             run,
             sink,
@@ -136,8 +136,8 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
             deadlock: None,
             growing: 0,
         };
-        floor.open(seed);
-        floor
+        network.open(seed);
+        network
     }
 
     /// Opens the streams of arrivals. The users of a closed network begin by thinking.
@@ -172,7 +172,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         }
     }
 
-    /// Whether nobody is there and nobody will come.
+    /// Whether the network is empty and there are no more arrivals.
     fn is_over(&self) -> bool {
         self.scene.inside == 0 && (self.left == 0 || self.coming == 0)
     }
@@ -239,7 +239,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         }
     }
 
-    /// One customer comes from outside.
+    /// Admits one customer from outside.
     fn come(&mut self, node: usize) {
         self.left -= 1;
         let index = self.run.customers - self.left - 1;
@@ -276,14 +276,14 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         self.visit(who, node);
     }
 
-    /// What only grows need not be followed to the end.
+    /// Stops a network that only grows before its end.
     fn look_at_growth(&mut self, arrived: u64) {
         let inside = self.scene.inside as f64;
         let most = inside > 0.25 * arrived as f64 && inside > 4.0 * self.layout.filling;
         self.growing = if most && self.layout.users.is_none() { self.growing + 1 } else { 0 };
     }
 
-    /// A customer comes to a node for service.
+    /// Sends a customer to a node for service.
     fn visit(&mut self, who: u32, node: usize) {
         self.scene.watch.tally.visited(node);
         let customer = self.scene.of(who);
@@ -294,7 +294,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         self.attempt(who);
     }
 
-    /// It goes in, if there is room.
+    /// Lets it enter the node, if there is capacity.
     fn attempt(&mut self, who: u32) {
         let now_s = self.scene.now_s;
         let customer = self.scene.of(who);
@@ -319,11 +319,11 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         }
     }
 
-    /// A customer that was served goes on, leaves, or is blocked.
+    /// Routes a customer that was served: it goes on, leaves, or is blocked.
     fn served(&mut self, who: u32, node: usize) {
         let customer = self.scene.of(who);
         customer.served_s += customer.service_s;
-        let next = choose(&self.layout.spots[node].ways[customer.class as usize], &mut self.routes);
+        let next = choose(&self.layout.spots[node].transitions[customer.class as usize], &mut self.routes);
         if let Some(to) =
             next.filter(|&to| to != node && self.halls[to].spot.blocks && !self.halls[to].has_room())
         {
@@ -341,7 +341,8 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         self.room_freed(node);
     }
 
-    /// Those that were blocked for want of room at a node come in, first come, first in; which makes room where they were.
+    /// Admits customers that were blocked because this node was full, in order of blocking; which frees capacity at the
+    /// nodes where they were.
     fn room_freed(&mut self, node: usize) {
         let mut freed = node;
         loop {
@@ -356,7 +357,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
             self.halls[from].blocked -= 1;
             self.halls[from].let_go(who, &mut self.scene);
             self.visit(who, to);
-            // One came in for the one that left, so there is no more room here, but where it came from.
+            // One replaced the customer that left, so capacity is only freed at the node that it came from.
             freed = from;
         }
     }
@@ -376,7 +377,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         self.end(who, Fate::Served, |watch, now_s| watch.overall.departed(now_s, departure));
     }
 
-    /// A customer was not served: it comes back later, or never.
+    /// Handles a customer that was not served: it retries later, or leaves for good.
     fn fail(&mut self, who: u32, failure: Failure) {
         let now_s = self.scene.now_s;
         let customer = self.scene.of(who);
@@ -406,7 +407,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         self.end(who, fate, |watch, now_s| watch.overall.turned_away(now_s));
     }
 
-    /// A customer is gone; a user thinks again.
+    /// Removes a customer; a user thinks again.
     fn end(&mut self, who: u32, fate: Fate, observe: impl FnOnce(&mut Watch, f64) -> ControlFlow<()>) {
         self.idle_events = 0;
         if self.sink.is_some() {
@@ -424,7 +425,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         }
     }
 
-    /// Tells of a customer that leaves.
+    /// Reports a customer that leaves to the trace.
     fn tell(&mut self, who: u32, fate: Fate) {
         let now_s = self.scene.now_s;
         let customer = *self.scene.of(who);
@@ -447,8 +448,8 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         });
     }
 
-    /// Nodes all of whose servers are blocked towards one another, so that nobody ever moves again: the largest set of
-    /// stuck nodes from which nobody waits for a node outside the set.
+    /// Finds nodes all of whose servers are blocked by one another, so that no customer ever moves again: the largest set
+    /// of stuck nodes in which no customer waits for a node outside the set.
     fn look_for_deadlock(&mut self, node: usize) {
         if !self.halls[node].is_stuck() {
             return;
@@ -475,15 +476,15 @@ fn stream_of_batches(seed: u64, node: usize) -> Rng {
     stream(seed, Purpose::Batch, node as u64)
 }
 
-/// Draws one of several ways; none where the draw is beyond the last.
-fn choose(ways: &Ways, rng: &mut Rng) -> Option<usize> {
-    match ways.as_slice() {
+/// Draws one of several transitions; `None` where the draw is beyond the last.
+fn choose(transitions: &Transitions, rng: &mut Rng) -> Option<usize> {
+    match transitions.as_slice() {
         [] => None,
-        // Nothing to draw.
+        // A single certain transition needs no draw.
         [(chance, only)] if *chance >= 1.0 => Some(*only as usize),
-        ways => {
+        transitions => {
             let u = unit(rng);
-            ways.iter().find(|(chance, _)| u < *chance).map(|&(_, node)| node as usize)
+            transitions.iter().find(|(chance, _)| u < *chance).map(|&(_, node)| node as usize)
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The station as plain data: which requests wait, which worker serves what, and who awaits each answer.
+//! The station as plain data: the waiting requests, the request that each worker serves, and the recipients of each
+//! answer.
 //!
-//! It reads no clock, starts no thread, takes no lock and sends nothing but through the [`Recipient`]s it is given, so it
-//! runs in virtual time as well as under the [`Pool`](crate::pool::Pool), which adds the lock and the sleeping workers.
+//! It reads no clock, starts no thread, takes no lock and only sends through the [`Recipient`]s that it gets, so it runs
+//! in virtual time as well as under the [`Pool`](crate::pool::Pool), which adds the lock and the sleeping workers.
 //!
-//! Requests that ask the same while one of them is there make one *flight*: it waits and is served once, with the
-//! weight of all, and all get its answer.
+//! Equal requests at the same time make one *flight*: it waits and is served once, with the weight of all, and all get
+//! its answer.
 //!
-//! At any time admitted = finished + withdrawn + refused + inside, where each request counts once.
+//! At any time admitted = finished + withdrawn + rejected + inside, where each request counts once.
 
 use std::collections::HashMap;
 
@@ -14,27 +15,27 @@ use kendall_station::{Discipline, Entry, Job, Queue, Ticket};
 
 use crate::turn::Reported;
 
-/// Where the answer to one request goes.
+/// The recipient of the answer to one request.
 pub trait Recipient<A>: Send + 'static {
-    /// The answer has begun; the work goes on.
+    /// The answer has begun; the work continues.
     fn begun(&mut self, answer: &A);
 }
 
-/// The work of a flight, which waits or is in the hands of a worker.
+/// The work of a flight, which waits or is in service.
 pub(crate) struct Pending<T> {
     pub(crate) task: T,
     /// When its first request was queued.
     pub(crate) queued_ns: i64,
-    /// When a worker first took it up.
+    /// When a worker first started it.
     pub(crate) started_ns: Option<i64>,
-    /// Its time in service so far.
+    /// Its time in service up to now.
     pub(crate) service_ns: i64,
-    /// What the handler reported of that.
+    /// The part of that which the handler reported.
     pub(crate) reported: Reported,
     flight: u64,
 }
 
-/// A request that awaits the answer of its flight.
+/// A request that waits for the answer of its flight.
 pub(crate) struct Waiter<R> {
     pub(crate) queued_ns: i64,
     pub(crate) recipient: R,
@@ -42,50 +43,50 @@ pub(crate) struct Waiter<R> {
     id: u64,
 }
 
-/// A request's place at the station, by which it can be withdrawn.
+/// A handle of a request at the station, by which it can be withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RequestHandle {
     flight: u64,
     waiter: u64,
 }
 
-/// What admitting a request came to.
+/// The result of admitting a request.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    pub(crate) place: Place,
-    /// Whether it joined others that ask the same.
+    pub(crate) handle: RequestHandle,
+    /// Whether it joined equal requests.
     pub(crate) joined: bool,
-    /// The worker that should look up, for it serves something less urgent.
+    /// The worker that should check the queue, because it serves a less urgent request.
     pub(crate) look_up: Option<usize>,
 }
 
-/// Why a request is not admitted.
+/// The reason why a request is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
     Full,
     Closing,
 }
 
-/// A request was taken back.
+/// The result of withdrawing a request.
 #[derive(Debug)]
 pub(crate) struct Withdrawn {
-    /// The worker that serves its flight, if no other request awaits that any more.
+    /// The worker that serves its flight, if no other request waits for that.
     pub(crate) abandoned: Option<usize>,
 }
 
-/// What a worker does after a chunk.
+/// The next step of a worker after a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     GoOn,
     /// A more urgent flight waits.
     MakeWay,
-    /// All clients went away.
+    /// All clients disconnected.
     Cancel,
-    /// The server shuts down, and its grace is over.
+    /// The server shuts down, and its grace period is over.
     Refuse,
 }
 
-/// How many requests wait, and how many workers serve.
+/// The number of waiting requests and of busy workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
     pub(crate) waiting: usize,
@@ -95,15 +96,15 @@ pub(crate) struct Levels {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Serves what it has, admits no more.
+    /// Serves the requests it has, admits no more.
     Draining,
-    /// Refuses what it has.
+    /// Rejects the requests it has.
     Refusing,
 }
 
-/// Requests that ask the same.
+/// Equal requests.
 struct Flight<R, A> {
-    /// Empty only while a worker has not noticed yet that all have left.
+    /// Empty only until a worker notices that all have left.
     waiters: Vec<Waiter<R>>,
     key: Option<Vec<u8>>,
     whereabouts: Whereabouts,
@@ -116,17 +117,17 @@ enum Whereabouts {
     Serving(usize),
 }
 
-/// What a worker serves.
+/// The flight that a worker serves.
 struct Serving {
     job: Job,
     flight: u64,
 }
 
-/// The station: `T` is the work, `R` where an answer goes, `A` an answer.
-pub(crate) struct Floor<T, R, A> {
+/// The station: `T` is the work, `R` the recipient of an answer, `A` an answer.
+pub(crate) struct StationState<T, R, A> {
     queue: Queue<Pending<T>>,
     flights: HashMap<u64, Flight<R, A>>,
-    /// The flights that others may join.
+    /// The flights that other requests can join.
     by_key: HashMap<Vec<u8>, u64>,
     serving: Vec<Option<Serving>>,
     /// Requests at the station.
@@ -136,8 +137,8 @@ pub(crate) struct Floor<T, R, A> {
     phase: Phase,
 }
 
-impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
-    /// An empty station of this many workers, with room for `max_waiting` requests more.
+impl<T, R: Recipient<A>, A: Clone> StationState<T, R, A> {
+    /// An empty station of this many workers, with a capacity of `max_waiting` more requests.
     pub(crate) fn new(discipline: Discipline, workers: usize, max_waiting: usize) -> Self {
         Self {
             queue: Queue::new(discipline),
@@ -151,7 +152,7 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         }
     }
 
-    /// Admits a request at an instant, or says why not and gives its recipient back.
+    /// Admits a request at an instant, or returns the reason why not, and its recipient.
     pub(crate) fn admit(
         &mut self,
         now_ns: i64,
@@ -175,8 +176,8 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
             Some(flight) => self.join(flight, waiter),
             None => self.open_flight(id, job, task, key, waiter),
         }
-        let place = Place { flight: known.unwrap_or(id), waiter: id };
-        Ok(Admitted { place, joined: known.is_some(), look_up: self.outranked() })
+        let handle = RequestHandle { flight: known.unwrap_or(id), waiter: id };
+        Ok(Admitted { handle, joined: known.is_some(), look_up: self.outranked() })
     }
 
     /// The next flight for this worker, which has none.
@@ -187,20 +188,20 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         Some(entry)
     }
 
-    /// Frees the worker, whose flight has ended; returns those who await its end.
+    /// Frees the worker, whose flight has ended; returns the requests that wait for its end.
     pub(crate) fn finish(&mut self, worker: usize, pending: &Pending<T>) -> Vec<Waiter<R>> {
         self.serving[worker] = None;
         self.close_flight(pending.flight)
     }
 
-    /// Puts back what the worker serves, and gives it the most urgent flight instead.
+    /// Puts back the flight that the worker serves, and gives it the most urgent one instead.
     pub(crate) fn exchange(
         &mut self,
         worker: usize,
         mut entry: Entry<Pending<T>>,
     ) -> Option<Entry<Pending<T>>> {
         let flight = entry.item.flight;
-        // Requests may have joined or left since the worker asked.
+        // Requests may have joined or left since the worker checked.
         let served = self.serving[worker].take().expect("the worker serves it");
         entry.job.weight = served.job.weight;
         let ticket = self.queue.resume(entry);
@@ -208,14 +209,14 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         self.take(worker)
     }
 
-    /// The answer of a flight has begun: tells those who await it, and those who will.
+    /// Begins the answer of a flight: passes it to the recipients that wait for it, now and later.
     pub(crate) fn begin(&mut self, pending: &Pending<T>, answer: A) {
         let flight = self.flight(pending.flight);
         flight.waiters.iter_mut().for_each(|waiter| waiter.recipient.begun(&answer));
         flight.begun = Some(answer);
     }
 
-    /// What a worker is to do after a chunk. Updates the weight of what it serves.
+    /// The next step of a worker after a chunk. Updates the weight of its flight.
     pub(crate) fn after_chunk(&mut self, worker: usize, entry: &mut Entry<Pending<T>>) -> Next {
         let job = &mut self.serving[worker].as_mut().expect("the worker serves it").job;
         job.attained = entry.job.attained;
@@ -239,9 +240,9 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         self.close_flight(flight)
     }
 
-    /// Takes one request back, whose client went away. `None` if it is no longer there.
-    pub(crate) fn withdraw(&mut self, place: Place) -> Option<Withdrawn> {
-        let Place { flight, waiter } = place;
+    /// Withdraws one request, whose client disconnected. `None` if it is no longer there.
+    pub(crate) fn withdraw(&mut self, handle: RequestHandle) -> Option<Withdrawn> {
+        let RequestHandle { flight, waiter } = handle;
         let waiters = &mut self.flights.get_mut(&flight)?.waiters;
         let index = waiters.iter().position(|other| other.id == waiter)?;
         let weight = waiters.remove(index).weight;
@@ -265,24 +266,24 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         }
     }
 
-    /// Admits no request any more.
+    /// Stops admitting requests.
     pub(crate) fn drain(&mut self) {
         self.phase = Phase::Draining;
     }
 
-    /// Gives up all who wait; those in service are refused when their workers look up.
+    /// Removes all waiting requests; those in service are rejected when their workers check.
     pub(crate) fn refuse_rest(&mut self) -> Vec<Waiter<R>> {
         self.phase = Phase::Refusing;
         let waiting: Vec<u64> = self.queue.drain().map(|entry| entry.item.flight).collect();
         waiting.into_iter().flat_map(|flight| self.close_flight(flight)).collect()
     }
 
-    /// Whether requests are still admitted.
+    /// Whether the station admits requests.
     pub(crate) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// How many requests wait and how many workers serve.
+    /// The number of waiting requests and of busy workers.
     pub(crate) fn levels(&self) -> Levels {
         let serving = || self.serving.iter().flatten();
         let is_awaited = |serving: &&Serving| !self.flights[&serving.flight].waiters.is_empty();
@@ -320,7 +321,7 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         self.add_weight(flight, weight);
     }
 
-    /// Forgets a flight, and returns those who awaited it.
+    /// Removes a flight, and returns the requests that waited for it.
     fn close_flight(&mut self, flight: u64) -> Vec<Waiter<R>> {
         let Some(Flight { waiters, key, .. }) = self.flights.remove(&flight) else { return Vec::new() };
         self.inside -= waiters.len();
@@ -328,7 +329,7 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         waiters
     }
 
-    /// A flight that all have left gives up its key at once, so the key may belong to another by now.
+    /// A flight that all have left releases its key at once, so the key may belong to another by now.
     fn forget_key(&mut self, flight: u64, key: Option<&[u8]>) {
         if let Some(key) = key
             && self.by_key.get(key) == Some(&flight)
@@ -337,7 +338,7 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         }
     }
 
-    /// Changes the weight of a flight, and with it its place in the queue.
+    /// Changes the weight of a flight, and with it its position in the queue.
     fn add_weight(&mut self, flight: u64, weight: f64) {
         let ticket = match self.flight(flight).whereabouts {
             Whereabouts::Serving(worker) => {
@@ -356,8 +357,8 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         self.flight(flight).whereabouts = Whereabouts::Waiting(ticket);
     }
 
-    /// The worker that should look up now because a more urgent flight waits than it serves, as far as is known
-    /// before its chunk is done. In processor sharing turns last whole chunks.
+    /// The worker that should check now because it serves a less urgent flight than one that waits, as far as is known
+    /// before its chunk is done. Under processor sharing turns last whole chunks.
     fn outranked(&self) -> Option<usize> {
         if self.queue.discipline().shares() {
             return None;
@@ -372,8 +373,8 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
         least.filter(|(_, job)| self.queue.outranks(job)).map(|(worker, _)| worker)
     }
 
-    /// Whether no other worker serves a less urgent job. With several workers, only the least urgent makes way;
-    /// its worker will ask within a chunk.
+    /// Whether no other worker serves a less urgent job. With several workers, only the least urgent yields; its worker
+    /// checks within a chunk.
     fn is_least_urgent(&self, worker: usize, job: &Job) -> bool {
         let mut others = self.serving.iter().enumerate().filter(|&(other, _)| other != worker);
         !others.any(|(_, other)| other.as_ref().is_some_and(|other| self.queue.less_urgent(&other.job, job)))

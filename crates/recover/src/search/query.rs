@@ -1,4 +1,4 @@
-//! What is searched for, and what a search comes to.
+//! The query and the result of a search.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use kendall_digest::password::{Mask, Targets, md5, sha1, sha256};
 
-/// What the owner of a file knows of its password: the digest, by the algorithm that made it.
+/// A digest of a password, by its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hash {
     /// SHA-1, as all clients of the course send it.
@@ -49,7 +49,7 @@ impl Hash {
         u32::from_be_bytes(*word.expect("digests are longer"))
     }
 
-    /// What a kernel looks for.
+    /// The target for a kernel.
     pub(super) fn target(&self) -> Targets {
         let targets = match self {
             Self::Sha1(digest) => Targets::sha1([*digest]),
@@ -60,32 +60,32 @@ impl Hash {
     }
 }
 
-/// A password that is wanted.
+/// A query for a password.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Wanted {
+pub struct PasswordQuery {
     /// Its digest.
     pub hash: Hash,
-    /// How many characters it may have. A list of words is asked without regard to this.
+    /// The range of its length. The list of words is used at any length.
     pub lengths: RangeInclusive<usize>,
 }
 
-/// By which way a password was found.
+/// The source of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum PasswordSource {
     /// It was found before, for another request.
     Seen,
-    /// It stood in the table of all short passwords.
+    /// It is in the table of all short passwords.
     Table,
     /// It is a word of the list.
     Dictionary,
     /// It is a word of the list, changed by a rule.
     Rules,
-    /// By trying all passwords of a mask.
+    /// A mask, all passwords of which were tried.
     BruteForce,
 }
 
-impl Way {
-    /// All.
+impl PasswordSource {
+    /// All sources.
     pub const ALL: [Self; 5] = [Self::Seen, Self::Table, Self::Dictionary, Self::Rules, Self::BruteForce];
 
     /// The name in metrics.
@@ -102,27 +102,27 @@ impl Way {
 
 /// A password that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPassword {
     /// The password.
     pub password: Vec<u8>,
-    /// By which way.
-    pub by: Way,
-    /// How many candidates were tried for it.
+    /// Its source.
+    pub by: PasswordSource,
+    /// The number of candidates that were tried for it.
     pub tried: u64,
 }
 
-/// In which order candidates are tried.
+/// The order in which candidates are tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// All passwords of the length, those that begin with the same letters one after the other.
+    /// All passwords of the length, in dictionary order.
     #[default]
     Plain,
     /// The list of words first.
     Dictionary,
-    /// The list of words, then these changed by rules, then all passwords of the length.
+    /// The list of words, then these words changed by rules, then all passwords of the length.
     Rules,
-    /// The list of words, then what rules make of it and all passwords of the length in the order that takes the
-    /// shortest time on average, by what was found so far.
+    /// The list of words, then the results of rules and all passwords of the length, in the order that takes the
+    /// shortest time on average, by the statistics of passwords found before.
     Adaptive,
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// There is no such strategy.
+/// The error for an unknown name of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown strategy {0:?}; known are plain, dictionary, rules, adaptive")]
 pub struct UnknownStrategy(pub String);
@@ -160,7 +160,7 @@ impl FromStr for Strategy {
     }
 }
 
-/// Why nothing is searched.
+/// The reason why there is no search.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinderError {
     /// No password has such a length.
@@ -171,27 +171,25 @@ pub enum FinderError {
     NoThread(String),
     /// The table would be too large.
     #[error(
-        "a table of all passwords of up to {length} characters {needs}, and {granted} MiB are granted; give more with \
-         --table-memory, or a shorter --table-length",
+        "a table of all passwords of up to {length} characters {needs}, but only {granted} MiB are allowed; raise \
+         --table-memory, or lower --table-length",
         needs = needs(*.needs_bytes),
         granted = .granted_bytes >> 20
     )]
     NoTable {
-        /// Up to which length it should go.
+        /// The required length.
         length: usize,
-        /// What it would take; `None` where it has more passwords than a table may have.
+        /// Its size; `None` if it has more passwords than a table can have.
         needs_bytes: Option<u64>,
-        /// What it may take.
+        /// The allowed size.
         granted_bytes: u64,
     },
-    /// It would take too long.
-    #[error(
-        "{candidates} passwords would have to be tried, and no more than {bound} are; ask for a shorter one"
-    )]
+    /// The search would take too long.
+    #[error("the search needs {candidates} passwords, but the limit is {bound}; send a shorter length")]
     TooMany {
-        /// How many there are; `u64::MAX` if there are more.
+        /// The number of candidates; `u64::MAX` if there are more.
         candidates: u64,
-        /// The most that are tried.
+        /// The limit.
         bound: u64,
     },
 }

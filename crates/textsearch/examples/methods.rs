@@ -1,10 +1,11 @@
-//! Times patterns against a database, by the plan's choice or by each way in turn: `ways FILE [--each] [PATTERN…]`.
+//! Times patterns against a database, by the plan's choice or by each method in turn: `methods FILE [--each]
+//! [PATTERN…]`.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kendall_textsearch::{Backtracking, Database, OpenOptions, Query, Semantics, TIMED, Way};
+use kendall_textsearch::{Backtracking, Database, OpenOptions, Query, SearchMethod, Semantics, TIMED};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() {
@@ -28,10 +29,10 @@ fn main() {
             let (time, rows) = best(&plan);
             println!("{request:45} {rows:9} {time:9.3?}  {}", plan().plan());
             if each && request.starts_with(';') {
-                for way in Way::ALL {
-                    if database.search_by(&query, way).is_some() {
-                        let (time, _) = best(&|| database.search_by(&query, way).expect("it can be done"));
-                        println!("    {way:20} {time:9.3?}");
+                for method in SearchMethod::ALL {
+                    if database.search_by(&query, method).is_some() {
+                        let (time, _) = best(&|| database.search_by(&query, method).expect("it can be done"));
+                        println!("    {method:20} {time:9.3?}");
                     }
                 }
             }
@@ -39,12 +40,12 @@ fn main() {
     }
 }
 
-/// How long this thread has run so far.
+/// The processor time of this thread.
 fn cpu() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }
 
-/// The least processor time of several, with the plan, and the rows found.
+/// The least processor time of several runs, with the plan, and the rows found.
 fn best(search: &dyn Fn() -> kendall_textsearch::Search) -> (Duration, u64) {
     let mut least = Duration::MAX;
     let mut rows = 0;
