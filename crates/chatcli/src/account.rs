@@ -26,7 +26,7 @@ struct AccountLocation {
     fingerprint: Option<String>,
 }
 
-/// Make an account at a directory server: kendall chat register ann --server 127.0.0.1:5011
+/// Create an account at a directory server: kendall chat register ann --server 127.0.0.1:5011
 #[derive(Args)]
 pub(crate) struct Register {
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct Login {
     place: AccountLocation,
 }
 
-/// List the users who are there
+/// List the users who are online
 #[derive(Args)]
 pub(crate) struct Who {
     /// Print a JSON object a line: {"name": …}

@@ -62,8 +62,8 @@ pub(crate) struct Copy {
     #[arg(long)]
     sync: bool,
 
-    /// Give up where the server has sent nothing for this time; one that works says every 10 s that it is there
-    #[arg(long, value_name = "TIME", value_parser = silence_limit, default_value = "60s")]
+    /// Give up if the server has sent nothing for this time; a working server sends at least every 10 s
+    #[arg(long, value_name = "DURATION", value_parser = silence_limit, default_value = "60s")]
     silence_limit: Duration,
 
     /// Show no progress and no summary

@@ -30,20 +30,20 @@ pub(crate) struct ServeShell {
     #[command(flatten)]
     server: ServerOptions,
 
-    /// Sessions at once, at most, those without a client included
+    /// The most sessions at once, those without a client included
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     max_sessions: u16,
 
-    /// Sessions at once of one key, at most
+    /// The most sessions at once of one key
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     max_sessions_per_key: u16,
 
     /// A session waits this long for a client whose connection was lost; a program that writes much waits, too
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "300s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "300s")]
     resume_for: Duration,
 
     /// A detached session ends after this time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "604800s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "604800s")]
     detached_for: Duration,
 
     /// Let clients set this variable, besides LANG and LC_*; may be repeated

@@ -26,7 +26,7 @@ use kendall_stdio::{note, out};
 /// The status where it is not the command's, as ssh has it.
 const FAILED: u8 = 255;
 
-/// After this time without an answer the user sees a line that says so.
+/// After this time without an answer the user sees a message.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Run a shell or a command at a server: kendall curve shell work
@@ -57,7 +57,7 @@ pub(crate) struct Shell {
     #[arg(long, short)]
     terminal: bool,
 
-    /// Go on with this session, as --list numbers it
+    /// Continue this session, by its number in --list
     #[arg(long, value_name = "ID", conflicts_with_all = ["command", "list", "end"])]
     attach: Option<u32>,
 

@@ -29,7 +29,7 @@ pub(crate) struct ExportOptions {
     format: Vec<&'static dyn Format>,
 
     /// The folder to write to [default: export in the folder of the run]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 

@@ -45,9 +45,6 @@ pub(crate) struct LoadOptions {
     target: String,
 
     #[command(flatten)]
-    asked: TargetSettings,
-
-    #[command(flatten)]
     load: LoadSettings,
 
     /// End the run once the half-width of the 95 % interval is at most this share, such as 5%; at the latest after 10 minutes,
@@ -75,8 +72,8 @@ pub(crate) struct LoadOptions {
     probe: ProbeOptions,
 
     /// Record the run in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html; kendall report
-    /// FOLDER prints it again
-    #[arg(long, value_name = "FOLDER")]
+    /// DIR prints it again
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Also write the record in the format of other tools; may be given several times: csv, json, parquet or hdr, or with a path as in
@@ -98,6 +95,10 @@ pub(crate) struct LoadOptions {
     /// Print JSON, and show nothing while it runs
     #[arg(long)]
     json: bool,
+
+    // Last, so that help shows it after the load.
+    #[command(flatten)]
+    asked: TargetSettings,
 }
 
 /// "5%" or "0.05".

@@ -8,6 +8,7 @@ mod export;
 mod figures;
 mod fit;
 mod gate;
+mod help;
 mod input;
 mod interrupt;
 mod link;
@@ -38,7 +39,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use kendall_chatview::{Chat, chat};
 use kendall_curvecli::{Curve, curve};
@@ -78,7 +79,7 @@ enum Command {
     Report(report::ReportOptions),
     /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
     Export(export::ExportOptions),
-    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, a table, or kendall fit wrk-*.txt
+    /// Find the station behind measured points: those of a run, a table, or outputs of other tools
     Fit(fit::FitOptions),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
     Predict(predict::PredictOptions),
@@ -124,7 +125,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| without_odd_tips(error).exit());
+    let mut command = help::arranged(Arguments::command());
+    let arguments = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches))
+        .map_err(|error| error.format(&mut command))
+        .unwrap_or_else(|error| without_odd_tips(error).exit());
     // A server that strangers may try to use says who did what.
     let usual = match &arguments.command {
         Command::Curve(curve) if curve.is_remote_server() => LevelFilter::INFO,
@@ -156,12 +162,14 @@ fn main() -> ExitCode {
         Command::Completions { shell } => {
             // Into memory: clap panics where standard output takes nothing.
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut script);
+            clap_complete::generate(shell, &mut help::arranged(Arguments::command()), "kendall", &mut script);
             print::write(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
         }
-        Command::Man { directory } => clap_mangen::generate_to(Arguments::command(), &directory)
-            .with_context(|| format!("cannot write man pages to {}", directory.display()))
-            .map(|()| ExitCode::SUCCESS),
+        Command::Man { directory } => {
+            clap_mangen::generate_to(help::arranged(Arguments::command()), &directory)
+                .with_context(|| format!("cannot write man pages to {}", directory.display()))
+                .map(|()| ExitCode::SUCCESS)
+        }
     };
     result.unwrap_or_else(|error| {
         print::note(&format!("kendall: {}", print::words(&error)));

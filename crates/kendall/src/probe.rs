@@ -37,7 +37,7 @@ pub(crate) struct ProbeOptions {
     profile: Option<u32>,
 
     /// Record every reading in this new folder: resources.parquet, summary.json, and of a profile profile.folded and flame.svg
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Print JSON

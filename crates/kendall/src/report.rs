@@ -28,7 +28,7 @@ pub(crate) struct ReportOptions {
 
     /// Also write each figure into this folder, as SVG and PNG for a paper; those of the trials named by --trial, or of the most
     /// informative one, into a folder of the trial's name inside it
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 }
 

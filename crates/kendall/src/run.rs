@@ -28,11 +28,11 @@ pub(crate) struct RunOptions {
     experiment: Option<PathBuf>,
 
     /// The folder for results: each run gets EXPERIMENT/INSTANT in it
-    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
 
     /// Continue an interrupted run, given its folder; finished trials are kept
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["experiment", "seed"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "seed"])]
     resume: Option<PathBuf>,
 
     /// Continue also a run that another user started, or whose experiment has changed since. Read it first: an experiment can start any

@@ -43,7 +43,7 @@ pub(crate) struct WebOptions {
     open: bool,
 
     /// Print the address of this run's page
-    #[arg(long, value_name = "FOLDER", hide = true)]
+    #[arg(long, value_name = "DIR", hide = true)]
     run: Option<PathBuf>,
 
     /// Stop when standard input ends, so that the program does not outlive its parent

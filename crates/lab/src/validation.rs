@@ -2,7 +2,7 @@
 //!
 //! Everything alternates in rounds, so that a drift of the machine falls on all loads alike. A prediction is on disk, with its time and
 //! its hash, before the first request of the load that it is about. A load during which other programs disturbed the machine is
-//! repeated; that decision never looks at a response time.
+//! repeated; that decision does not depend on any response time.
 
 use std::fs;
 use std::path::{Path, PathBuf};

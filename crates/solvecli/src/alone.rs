@@ -85,7 +85,7 @@ fn stable_below(station: &Station) -> Option<String> {
     Some(format!("unstable at this rate; stable below {most}/s, where utilisation reaches 100 %"))
 }
 
-/// What the simulation says of a station, and what befell its customers and servers where there are conditions.
+/// What the simulation says of a station, and what happened to its customers and servers where there are conditions.
 struct Simulated {
     overall: Result<Answer, SimulationError>,
     events: Option<NetworkAnswer>,

@@ -31,7 +31,7 @@ The exit status is 3 if a station is unstable, so that there is no steady state;
 
 /// What `kendall solve` is asked.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Solve {
     /// A station in Kendall's notation, arrivals/service/servers/room/population/discipline (M/M/6, M/G/2/50,
     /// M/M/4/∞/20/PS), several of them, or several one after the other ('M/M/1 -> M/M/2'); a network of stations described

@@ -48,8 +48,8 @@ pub(super) struct Measuring {
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
 
-    /// Keep each load in a separate folder in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
-    #[arg(long, value_name = "FOLDER")]
+    /// Keep each load in a separate folder in this new folder, which kendall compare A='DIR/A-*' B='DIR/B-*' compares again
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     #[command(flatten)]

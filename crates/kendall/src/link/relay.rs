@@ -38,7 +38,7 @@ pub(crate) struct RelayOptions {
     seed: Option<u64>,
 
     /// Record what the relay did in this new folder: link.json
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Stop when standard input ends, so that the relay does not outlive its parent

@@ -64,7 +64,7 @@ pub(crate) struct LinkRunOptions {
     measure: bool,
 
     /// Record what happened in this new folder: link.json, and link.parquet with every flow every 10 ms
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Print no summary of the link at the end

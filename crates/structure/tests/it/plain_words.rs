@@ -155,7 +155,10 @@ fn files(root: &Path, folder: &Path, found: &mut Vec<String>) {
         let path = folder.join(&name);
         let kind = entry.file_type().unwrap();
         let generated = name.starts_with('.')
-            || matches!(name.as_str(), "target" | "vendor" | "benchmarks.md" | "plain_words.rs");
+            || matches!(
+                name.as_str(),
+                "target" | "vendor" | "benchmarks.md" | "plain_words.rs" | "type_names.rs"
+            );
         if kind.is_dir() && !generated {
             files(root, &path, found);
         } else if kind.is_file() && !generated && (name.ends_with(".rs") || name.ends_with(".md")) {
