@@ -96,9 +96,9 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 
 /// Reads a share such as 1% or 0.01.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     match number.trim().parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&(value * scale)) => Ok(value * scale),
+        Ok(value) if (0.0..=1.0).contains(&(value / whole)) => Ok(value / whole),
         _ => Err("must be a share such as 1% or 0.01".into()),
     }
 }

@@ -74,8 +74,11 @@ pub enum PeakError {
     Generator { rate_per_s: f64, why: String },
     #[error("interrupted")]
     Interrupted,
-    #[error("the budget of {:.0} s is spent", .0.as_secs_f64())]
-    OutOfTime(Duration),
+    #[error(
+        "the budget of {:.0} s does not suffice for a first probe, which takes {:.0} s; give a larger --budget",
+        budget.as_secs_f64(), probe.as_secs_f64()
+    )]
+    OutOfTime { budget: Duration, probe: Duration },
 }
 
 /// The aim and the settings of a search.
@@ -184,13 +187,20 @@ pub fn peak(
 ) -> Result<Peak, PeakError> {
     let mut driver = Driver { workload, setting: &plan.setting, cancel, runs: 0 };
     let mut disturbed: Option<DisturbedProbes> = None;
+    let began = Instant::now();
     let light = driver.light(report)?;
     let curve = light.curve();
     report(&Event::Light(&light, &curve));
+    let guess_per_s = curve.highest_per_s(plan.aim.slo).unwrap_or_else(|| light.most_per_s());
+    let guess = Ask { rate_per_s: guess_per_s, length: 1, why: Why::Search };
+    report(&Event::Expected(length(plan, &guess) * TYPICAL));
     let light_per_s = LIGHT_SHARE / light.response_s;
     let mut probe = |ask: &Ask| {
-        driver.settle(light.response_s)?;
         let length = length(plan, ask);
+        if began.elapsed() + length > plan.budget {
+            return Err(PeakError::OutOfTime { budget: plan.budget, probe: length });
+        }
+        driver.settle(light.response_s)?;
         report(&Event::Asking(ask, length));
         // A disturbance may pass, but a generator that is too slow stays so.
         let mut tries = GENERATOR_TRIES;
@@ -227,7 +237,7 @@ pub fn peak(
             (PeakError::Interrupted, found) if !found.probes.is_empty() => {
                 (found, Some(UnfinishedBy::Interrupt))
             }
-            (PeakError::OutOfTime(_), found) if !found.probes.is_empty() => {
+            (PeakError::OutOfTime { .. }, found) if !found.probes.is_empty() => {
                 (found, Some(UnfinishedBy::Budget))
             }
             (why, _) => return Err(why),

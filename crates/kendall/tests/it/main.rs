@@ -24,6 +24,7 @@ mod networks;
 mod outputs;
 mod peak;
 mod plan;
+mod prediction;
 mod push;
 mod recover;
 mod selfcheck;

@@ -54,3 +54,20 @@ fn the_highest_rate_is_just_below_what_the_server_can_do() {
         assert!(beyond || overloaded, "{seen}");
     }
 }
+
+/// The light load of this server takes some five seconds, so a probe or two fit into eight.
+#[test]
+fn a_search_ends_within_its_budget_and_says_so() {
+    let server = Served::new(&["hold", "--workers", "1", "--service", "constant", "--mean", "5ms"]);
+    kendall_testbed::unless_disturbed(|| {
+        let output = kendall()
+            .args(["peak", &format!("hold://{}", server.address), "--slo", "mean<80ms", "--duration", "1s"])
+            .args(["--budget", "12s", "--seed", "7"])
+            .output()
+            .unwrap();
+        let (shown, notes) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let fits = output.status.code() == Some(3) && shown.contains("The budget is spent");
+        if fits && notes.contains("A search takes about") { Ok(()) } else { Err(format!("{shown}{notes}")) }
+    });
+}
