@@ -124,18 +124,27 @@ pub struct PeakResult {
     pub curve: Curve,
 }
 
+/// A search that ended before its answer was confirmed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unfinished<E> {
+    /// What the probes so far say.
+    pub found: PeakResult,
+    /// Why no other probe was made.
+    pub why: E,
+}
+
 /// Searches. `probe` loads the system at a rate and returns what it measured; `curve` is prior knowledge of the system, and
 /// `light_per_s` a rate that is certainly a light load.
 ///
 /// # Errors
-/// Hands on what `probe` fails with.
+/// Ends when `probe` fails, with what was found by then.
 pub fn search<E>(
     aim: &Aim,
     curve: Curve,
     light_per_s: f64,
     seed: u64,
     probe: &mut dyn FnMut(&Ask) -> Result<Sighting, E>,
-) -> Result<PeakResult, E> {
+) -> Result<PeakResult, Box<Unfinished<E>>> {
     let mut search = Search {
         aim: *aim,
         curve,
@@ -147,17 +156,10 @@ pub fn search<E>(
         probes: Vec::new(),
         probe,
     };
-    for round in 0..ROUNDS {
-        while let Some(rate_per_s) = search.next() {
-            search.try_at(rate_per_s)?;
-        }
-        if search.confirm(seed.wrapping_add(round))? == Confirmed::Yes {
-            break;
-        }
+    match search.run(seed) {
+        Ok(()) => Ok(search.found()),
+        Err(why) => Err(Box::new(Unfinished { found: search.found(), why })),
     }
-    search.find_a_pass()?;
-    search.pass_near()?;
-    Ok(search.found())
 }
 
 struct Search<'p, E> {
@@ -183,6 +185,19 @@ enum Confirmed {
 }
 
 impl<E> Search<'_, E> {
+    fn run(&mut self, seed: u64) -> Result<(), E> {
+        for round in 0..ROUNDS {
+            while let Some(rate_per_s) = self.next() {
+                self.try_at(rate_per_s)?;
+            }
+            if self.confirm(seed.wrapping_add(round))? == Confirmed::Yes {
+                break;
+            }
+        }
+        self.find_a_pass()?;
+        self.pass_near()
+    }
+
     /// The next rate to try; `None` once the bracket is closed.
     fn next(&self) -> Option<f64> {
         if self.probes.len() >= MOST_PROBES {

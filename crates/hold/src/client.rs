@@ -29,7 +29,7 @@ impl Dialog for Client {
     }
 }
 
-/// The client's side of a user's session, which takes the answers to requests of any user.
+/// The client's side of a user's session, which receives the answers to requests of any user.
 #[derive(Debug)]
 pub struct SessionClient {
     user: u32,
@@ -59,7 +59,7 @@ impl Session for SessionClient {
             Fate::Present if nonce == own => return SessionRead::Opened { used },
             Fate::Present => return SessionRead::Invalid,
             Fate::Held { .. } => Outcome::Answered,
-            // Both come to the requester: the answer did not reach its user, or there was none.
+            // Both go to the requester: the answer did not reach its user, or there was none.
             Fate::Unreached { from } if from == own => Outcome::Refused,
             Fate::Unreached { .. } => Outcome::Wrong,
             Fate::Refused => Outcome::Refused,
@@ -74,7 +74,7 @@ mod tests {
     use crate::protocol::{REFUSED, encode_answer, encode_request};
 
     #[test]
-    fn each_answer_has_its_outcome_and_leaves_the_connection_as_it_should() {
+    fn each_answer_has_its_outcome_and_its_effect_on_the_connection() {
         let mut client = Client::default();
         let request = Request::new(0, encode_request(7).to_vec().into());
         let mut said = |answer: &[u8]| {

@@ -1,7 +1,7 @@
 //! A worker's hold: a sleep or a computation that ends on time, or at once when it is interrupted.
 //!
-//! The kernel wakes a sleeper some tens of microseconds late. So it is asked to do so a little early, and the rest is spun
-//! away; what is late still counts as service in the stamps, for it kept the worker busy.
+//! The kernel wakes a sleeper some tens of microseconds late. So the worker asks to be woken a little early, and spins for
+//! the rest; lateness still counts as service in the stamps, because it kept the worker busy.
 
 use std::hint::spin_loop;
 use std::num::NonZeroU64;
@@ -12,12 +12,12 @@ use kendall_service::Interrupt;
 use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long before the end the kernel is asked to wake the sleeper.
+/// The time before the end at which the kernel should wake the sleeper.
 const SPUN_NS: i64 = 30_000;
-/// How often a worker that computes reads its interrupt.
+/// The interval at which a computing worker reads its interrupt.
 const COMPUTE_NS: i64 = 10_000;
 
-/// Sleeps for a time, or until the worker is interrupted; returns for how long, in nanoseconds.
+/// Sleeps for a time, or until the worker is interrupted; returns the time slept, in nanoseconds.
 pub(crate) fn sleep(time_ns: i64, interrupt: &Interrupt) -> i64 {
     let begun_ns = now_ns();
     let slept_ns = || now_ns() - begun_ns;
@@ -33,7 +33,7 @@ pub(crate) fn sleep(time_ns: i64, interrupt: &Interrupt) -> i64 {
     slept_ns()
 }
 
-/// Computes until this thread has used that much of a processor, or is interrupted; returns how much, in nanoseconds.
+/// Computes until this thread has used that much processor time, or is interrupted; returns the time used, in nanoseconds.
 pub(crate) fn compute(time_ns: i64, interrupt: &Interrupt) -> i64 {
     let begun_ns = thread_ns();
     let used_ns = || thread_ns() - begun_ns;
@@ -46,9 +46,9 @@ pub(crate) fn compute(time_ns: i64, interrupt: &Interrupt) -> i64 {
     used_ns()
 }
 
-/// Lets this thread's sleeps end when they should, and not up to 50 µs later, as is usual.
+/// Makes this thread's sleeps end on time, and not up to 50 µs later, as is the default.
 pub(crate) fn sleep_precisely() {
-    // Where it fails, sleeps are longer, which the stamps report.
+    // If it fails, sleeps are longer, which the stamps report.
     let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
 }
 
@@ -68,7 +68,7 @@ mod tests {
     const LONG_NS: i64 = 60_000_000_000;
 
     #[test]
-    fn no_hold_is_shorter_than_asked_unless_it_is_interrupted() {
+    fn no_hold_is_shorter_than_specified_unless_it_is_interrupted() {
         let interrupt = Interrupt::new();
         for time_ns in [0, 1_000, 50_000, 3_000_000] {
             assert!(sleep(time_ns, &interrupt) >= time_ns);

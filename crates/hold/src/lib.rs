@@ -1,17 +1,17 @@
-//! A synthetic server whose law is known: each request keeps a worker for a time drawn from a law, and no more is done.
+//! A synthetic server whose law is known: each request occupies a worker for a time drawn from a law, without any other work.
 //!
-//! It is a station A/S/c/K in flesh and blood: as many servers as workers, service times of the law that it is given, room
-//! for as many requests as it is told, served in the order of any discipline. So it is what theory and simulation can be
-//! compared with where nothing else than the station is in doubt, and what the laboratory itself is checked against. A worker
-//! sleeps while it holds, which costs no processor; so a machine of two cores can show a station of fifty servers.
+//! It is a real station A/S/c/K: it has as many servers as workers, service times of the given law, the given capacity, and
+//! any discipline. So it serves to compare theory and simulation with a real server where only the station matters, and to
+//! validate the laboratory itself. A worker sleeps while it holds, which costs no processor; so a machine of two cores can
+//! run a station of fifty servers.
 //!
-//! The hold time of a request is a pure function of the server's seed and the request's number, so the same requests are
-//! held for the same times in any order of service.
+//! The hold time of a request is a pure function of the server's seed and the request's number, so the same requests are held
+//! for the same times under any discipline.
 //!
 //! With [`Dialect::Sessions`], users hold lasting connections, and an answer arrives on the session of the user that the
 //! request names.
 //!
-//! [`serve`] runs the server; [`HoldWorkload`] loads one, and [`HoldSessionWorkload`] one with sessions.
+//! [`serve`] runs the server; [`HoldWorkload`] generates load for it, and [`HoldSessionWorkload`] for one with sessions.
 
 mod client;
 mod holding;
@@ -26,7 +26,7 @@ mod workload;
 pub use client::{Client, SessionClient};
 pub use kendall_service::{Config, ServiceError};
 pub use row::ROW;
-pub use server::{Dialect, Hold, How, Options, bind};
+pub use server::{Dialect, Hold, HoldMode, HoldOptions, bind};
 pub use serving::serve;
 pub use session_workload::HoldSessionWorkload;
 pub use sessions::{HoldSessions, bind_sessions};

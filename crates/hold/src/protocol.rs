@@ -1,7 +1,7 @@
 //! The wire: a request is its nonce in 8 bytes, an answer the same 8 bytes. All numbers are big-endian.
 //!
-//! A connection carries one request after the other. The nonce 0 is no request; as an answer it says that the server had no
-//! room and turned the request away.
+//! A connection carries one request after the other. The nonce 0 is not a request; as an answer it means that the server
+//! was full and rejected the request.
 
 pub mod session;
 
@@ -9,26 +9,26 @@ pub mod session;
 pub const REQUEST_BYTES: usize = 8;
 /// The length of an answer.
 pub const ANSWER_BYTES: usize = 8;
-/// The answer to a request that was turned away.
+/// The answer to a rejected request.
 pub const REFUSED: [u8; ANSWER_BYTES] = [0; ANSWER_BYTES];
 
-/// What is wrong with bytes that are no request.
+/// The error of bytes that are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRequest {
-    /// More bytes are to come.
+    /// The bytes are incomplete.
     Incomplete,
-    /// It has the nonce 0.
+    /// The nonce is 0.
     Zero,
 }
 
-/// What an answer says to who sent a nonce.
+/// The meaning of an answer to a nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The request was held for its time.
     Held,
-    /// It was turned away.
+    /// It was rejected.
     Refused,
-    /// It belongs to no request, or to another.
+    /// It answers no request, or another one.
     Wrong,
 }
 
@@ -40,7 +40,7 @@ pub fn encode_request(nonce: u64) -> [u8; REQUEST_BYTES] {
 /// The nonce of the request that `bytes` begin with.
 ///
 /// # Errors
-/// Fails on fewer than 8 bytes, and on the nonce 0.
+/// Fails on fewer than 8 bytes, or the nonce 0.
 pub fn decode_request(bytes: &[u8]) -> Result<u64, NoRequest> {
     match bytes.first_chunk() {
         None => Err(NoRequest::Incomplete),
@@ -56,7 +56,7 @@ pub fn encode_answer(nonce: u64) -> [u8; ANSWER_BYTES] {
     nonce.to_be_bytes()
 }
 
-/// What an answer says to who sent this nonce.
+/// The meaning of an answer to this nonce.
 pub fn decode_answer(bytes: [u8; ANSWER_BYTES], nonce: u64) -> Answer {
     match bytes {
         REFUSED => Answer::Refused,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use crate::{Config, Dialect, HoldSessionWorkload, HoldWorkload, How, Options};
+use crate::{Config, Dialect, HoldMode, HoldOptions, HoldSessionWorkload, HoldWorkload};
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Law, Servers};
 use kendall_system::{
@@ -33,27 +33,27 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "workers",
-            help: "requests that are held at a time: the servers of the station; they sleep, so there may be more than cores",
+            help: "number of requests held at the same time: the servers of the station; they sleep, so there can be more than cores",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: Some("1"),
         },
         Parameter {
             name: "room",
-            help: "room for so many requests, those that are held included; more are refused at once; 16384 may wait if \
+            help: "capacity: the most requests, those that are held included; further ones are rejected at once; 16384 can wait if \
                    left out",
             kind: Kind::Whole { least: 1, most: 1_000_000 },
             default: None,
         },
         Parameter {
             name: "discipline",
-            help: "order of service: fifo, lifo, processor-sharing, shortest-remaining, gittins, …; requests are all of \
-                   one priority",
+            help: "order of service: fifo, lifo, processor-sharing, shortest-remaining, gittins, …; requests all have the \
+                   same priority",
             kind: Kind::Word(|name| name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())),
             default: Some("fifo"),
         },
         Parameter {
             name: "seed",
-            help: "seed of the hold times; with the same one, the same request is held for the same time",
+            help: "seed of the hold times; the same seed gives the same request the same time",
             kind: Kind::Whole { least: 0, most: u64::MAX },
             default: Some("1"),
         },
@@ -73,7 +73,7 @@ pub const ROW: System = System {
     workload: &[
         Parameter {
             name: "users",
-            help: "users who hold a session each, for a server with --sessions on; without it, requests have connections",
+            help: "number of users with a session each, for a server with --sessions on; without it, requests have connections",
             kind: Kind::Whole { least: 1, most: 100_000 },
             default: None,
         },
@@ -96,10 +96,10 @@ pub const ROW: System = System {
     subcommands: Subcommands::NONE,
 };
 
-/// With it, every kind of law that takes a coefficient of variation can be.
+/// With it, every kind of law with a coefficient of variation is valid.
 const EXAMPLE_SCV: f64 = 2.0;
 
-/// Whether it is the example that a law cannot be of, and not its name that is wrong.
+/// Whether only the example is invalid for a law, and not its name.
 fn bounded(why: String) -> Result<(), String> {
     if why.starts_with("must be") { Err(why) } else { Ok(()) }
 }
@@ -138,16 +138,16 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
     let usual = Config::new(listen);
     let max_waiting = match whole("room") {
         Some(room) if room < workers.get() => {
-            return Err(format!("--room: room for {room} is less than the {workers} workers need"));
+            return Err(format!("--room: a capacity of {room} is less than the {workers} workers need"));
         }
         Some(room) => room - workers.get(),
         None => usual.max_waiting,
     };
-    let options = Options {
+    let options = HoldOptions {
         service: Config { workers, max_waiting, discipline: discipline(server), metrics, stamps, ..usual },
         law: law(server)?,
         seed: server.whole("seed").expect("seed has a default"),
-        how: if server.word("busy") == Some("on") { How::Computing } else { How::Sleeping },
+        mode: if server.word("busy") == Some("on") { HoldMode::Computing } else { HoldMode::Sleeping },
         dialect: if server.word("sessions") == Some("on") { Dialect::Sessions } else { Dialect::Requests },
     };
     crate::serve(options, ready).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! The server: each request keeps a worker for the time that its nonce and the server's seed draw.
+//! The server: each request occupies a worker for the time drawn from its nonce and the server's seed.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::protocol::{ANSWER_BYTES, NoRequest, REFUSED, REQUEST_BYTES, decode_re
 const NS_PER_S: f64 = 1e9;
 /// A worker's first chunk: a millisecond.
 const FIRST_CHUNK_NS: u64 = 1_000_000;
-/// Nobody is held longer than a day, whatever the law's tail.
+/// The longest hold, whatever the law's tail: a day.
 const LONGEST_S: f64 = 86_400.0;
-/// How long a client may have a connection open and ask nothing. It is the generator's pool that decides which of its
-/// connections rest.
+/// HoldMode long a client may keep a connection open without a request. The generator's pool decides which of its connections stay
+/// idle.
 pub(crate) const REST: Duration = Duration::from_secs(3600);
 
-/// How a worker holds.
+/// HoldMode a worker holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum How {
-    /// It sleeps, so there may be more workers than processors.
+pub enum HoldMode {
+    /// It sleeps, so there can be more workers than processors.
     #[default]
     Sleeping,
     /// It keeps a processor busy for the drawn time, as a server that computes does. With more workers than processors, or
-    /// others who want them, it takes longer.
+    /// other busy programs, it takes longer.
     Computing,
 }
 
-/// What clients of a synthetic server speak.
+/// The protocol of the clients of a synthetic server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// A request at a time, answered on its own connection: [`crate::protocol`].
@@ -45,56 +45,56 @@ pub enum Dialect {
     Sessions,
 }
 
-/// What a synthetic server is told at its start.
+/// The options of a synthetic server.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// What any server is told: its workers are the servers of the station, and it has room for `max_waiting` more requests.
+pub struct HoldOptions {
+    /// The options of every server: its workers are the servers of the station, and `max_waiting` more requests can wait.
     pub service: Config,
     /// The law of the hold times.
     pub law: Law,
     /// The seed of the hold times.
     pub seed: u64,
-    /// How workers hold.
-    pub how: How,
-    /// What clients speak.
+    /// HoldMode workers hold.
+    pub mode: HoldMode,
+    /// The protocol of clients.
     pub dialect: Dialect,
 }
 
 /// Opens the sockets of a server of requests.
 ///
 /// # Errors
-/// Fails if an address is taken or the file of stamps cannot be written.
-pub fn bind(options: Options) -> Result<Server<Hold>, ServiceError> {
+/// Fails if an address is in use or the file of stamps cannot be written.
+pub fn bind(options: HoldOptions) -> Result<Server<Hold>, ServiceError> {
     Server::bind(config(&options), Hold::new(&options))
 }
 
-/// What the runtime is told.
-pub(crate) fn config(options: &Options) -> Config {
+/// The configuration of the runtime.
+pub(crate) fn config(options: &HoldOptions) -> Config {
     Config { patience: REST, request_deadline: REST, ..options.service.clone() }
 }
 
-/// The synthetic server as the runtime sees it. The unit of work is a nanosecond; sizes are in seconds.
+/// The synthetic server in the form of the runtime. The unit of work is a nanosecond; sizes are in seconds.
 #[derive(Debug)]
 pub struct Hold {
     law: Law,
     seed: u64,
-    how: How,
+    mode: HoldMode,
     discipline: Discipline,
-    /// What the orders that look at expected sizes are told of every request.
+    /// The expected size of every request, for disciplines that order by it.
     expected: Size,
-    /// By how much holds were longer than drawn, in nanoseconds, over all.
+    /// The total time by which holds were longer than drawn, in nanoseconds.
     overshoot_ns: Counter,
 }
 
-/// A request in the hands of the runtime.
+/// A request in the runtime.
 #[derive(Debug)]
 pub struct Task {
     nonce: u64,
     left_ns: i64,
 }
 
-/// What came of a turn.
-pub(crate) enum Held {
+/// The result of a turn.
+pub(crate) enum HoldProgress {
     All,
     Part { attained: f64 },
 }
@@ -106,7 +106,7 @@ thread_local! {
 
 impl Hold {
     /// The system without its sockets.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &HoldOptions) -> Self {
         let discipline = options.service.discipline;
         let expected = match (discipline.knows(), &options.law) {
             (Knows::WeightAndMean | Knows::WeightAndLaw, Law::Exponential { mean_s }) => {
@@ -118,19 +118,19 @@ impl Hold {
         Self {
             law: options.law.clone(),
             seed: options.seed,
-            how: options.how,
+            mode: options.mode,
             discipline,
             expected,
             overshoot_ns: Counter::default(),
         }
     }
 
-    /// How long the request with this nonce is held, in seconds: a pure function of the seed and the nonce.
+    /// The hold time of the request with this nonce, in seconds: a pure function of the seed and the nonce.
     pub fn hold_s(&self, nonce: u64) -> f64 {
         self.law.sample(&mut stream(self.seed, Purpose::Service, nonce)).min(LONGEST_S)
     }
 
-    /// What the discipline may know of the request with this nonce, and for how many nanoseconds it is held.
+    /// The job of the request with this nonce, for the discipline, and its hold time in nanoseconds.
     pub(crate) fn work(&self, nonce: u64) -> (Job, i64) {
         let hold_s = self.hold_s(nonce);
         let size = match self.discipline.knows() {
@@ -143,22 +143,26 @@ impl Hold {
     }
 
     /// Holds a worker for the rest of a request, or a part of it.
-    pub(crate) fn hold(&self, left_ns: &mut i64, units: u64, interrupt: &Interrupt) -> Held {
+    pub(crate) fn hold(&self, left_ns: &mut i64, units: u64, interrupt: &Interrupt) -> HoldProgress {
         if !PRECISE.replace(true) {
             sleep_precisely();
         }
         let stretch_ns = self.stretch_ns(*left_ns, units);
-        let held_ns = match self.how {
-            How::Sleeping => sleep(stretch_ns, interrupt),
-            How::Computing => compute(stretch_ns, interrupt),
+        let held_ns = match self.mode {
+            HoldMode::Sleeping => sleep(stretch_ns, interrupt),
+            HoldMode::Computing => compute(stretch_ns, interrupt),
         };
         self.overshoot_ns.inc_by((held_ns - stretch_ns).max(0).cast_unsigned());
         *left_ns -= held_ns;
-        if *left_ns <= 0 { Held::All } else { Held::Part { attained: held_ns as f64 / NS_PER_S } }
+        if *left_ns <= 0 {
+            HoldProgress::All
+        } else {
+            HoldProgress::Part { attained: held_ns as f64 / NS_PER_S }
+        }
     }
 
-    /// How long to hold before looking up: to the end, since a more urgent request interrupts, but where requests take turns or
-    /// become less urgent as they are served.
+    /// HoldMode long to hold before the next check: to the end, since a more urgent request interrupts, except where requests
+    /// alternate or become less urgent as they are served.
     fn stretch_ns(&self, left_ns: i64, units: u64) -> i64 {
         if self.discipline.shares() || self.discipline.knows() == Knows::WeightAndLaw {
             left_ns.min(i64::try_from(units).unwrap_or(i64::MAX))
@@ -192,8 +196,8 @@ impl Handler for Hold {
 
     fn advance(&self, task: &mut Task, turn: &mut Turn<Self::Answer>) -> Step<Self::Answer> {
         match self.hold(&mut task.left_ns, turn.units(), turn.interrupt()) {
-            Held::All => Step::Done(encode_answer(task.nonce)),
-            Held::Part { attained } => Step::Continue { attained },
+            HoldProgress::All => Step::Done(encode_answer(task.nonce)),
+            HoldProgress::Part { attained } => Step::Continue { attained },
         }
     }
 
@@ -206,7 +210,7 @@ impl Handler for Hold {
     }
 
     fn register(&self, registry: &mut Registry) {
-        let help = "By how much holds were longer than drawn, in nanoseconds, over all";
+        let help = "Total time by which holds were longer than drawn, in nanoseconds";
         registry.register("hold_overshoot_nanoseconds", help, self.overshoot_ns.clone());
     }
 }

@@ -1,22 +1,24 @@
-//! A synthetic server as a program: in the dialect it was given, until a signal ends it.
+//! A synthetic server as a program: in its dialect, until a signal ends it.
 
 use std::net::SocketAddr;
 
 use kendall_service::ServiceError;
 use rustix::process::setpriority_process;
 
-use crate::server::{Dialect, How, Options, bind};
+use crate::server::{Dialect, HoldMode, HoldOptions, bind};
 use crate::sessions::bind_sessions;
 
-/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once connections are accepted. Where that is permitted,
-/// sleeping workers come before others of this machine: they ask for the processor for a moment, and what makes them wait
+/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once the server accepts connections. If permitted,
+/// sleeping workers have priority over other programs: they need the processor for a moment, and waiting for it is not
+/// part of the law.
 /// for it is no part of the law.
 ///
 /// # Errors
 /// As [`bind`], and if the stamps cannot be written.
-pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
-    if options.how == How::Sleeping {
-        // Refused without CAP_SYS_NICE; the overshoot that this leaves is in the stamps. The threads to come inherit it.
+pub fn serve(options: HoldOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
+    if options.mode == HoldMode::Sleeping {
+        // Fails without CAP_SYS_NICE; the resulting overshoot is in the stamps. Threads created later inherit the
+        // priority.
         let _ = setpriority_process(None, -20);
     }
     match options.dialect {

@@ -1,5 +1,5 @@
-//! The requests of users who hold sessions: each names the user whose session gets the answer. The i-th is a pure function of
-//! (seed, i) and of the user who sends it.
+//! The requests of users with sessions: each names the user whose session gets the answer. The i-th is a pure function of (seed,
+//! i) and of the user who sends it.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -24,13 +24,13 @@ pub struct HoldSessionWorkload {
 }
 
 impl HoldSessionWorkload {
-    /// The requests of one seed, for one server: of this many users, who send this share of their requests for another user, from
-    /// 0 to 1. A user alone sends all for itself.
+    /// The requests of one seed, for one server: of this many users, which send this share of their requests for another user,
+    /// from 0 to 1. A single user sends all for itself.
     pub fn new(server: SocketAddr, seed: u64, users: NonZeroU32, to_others: f64) -> Self {
         Self { server, seed, users, to_others }
     }
 
-    /// The nonce of the i-th request, by which its answer is recognised.
+    /// The nonce of the i-th request, which identifies its answer.
     pub fn nonce(&self, index: u64) -> u64 {
         derive(self.seed, Purpose::Request, index)
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_go_to_others_in_the_share_that_is_asked_for() {
+    fn answers_go_to_others_with_the_given_share() {
         let users = NonZeroU32::new(5).unwrap();
         let workload = HoldSessionWorkload::new(([127, 0, 0, 1], 1).into(), 3, users, 0.3);
         let to: Vec<u32> = (0..10_000).map(|index| workload.to(index, 4)).collect();

@@ -1,33 +1,33 @@
-//! The server of sessions: users hold connections, ask in them, and get answers there that others asked for.
+//! The server of sessions: users hold connections, send requests in them, and receive the answers for them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 
 use kendall_service::{
-    Delivery, Handler, SessionDecoded, SessionDecoding, InSessions, Malformed, Message, Outlet, Registry, Server,
-    ServiceError, SessionLimits, Sessions, Step, Turn,
+    Delivery, Handler, InSessions, Malformed, Message, Outlet, Registry, Server, ServiceError,
+    SessionDecoded, SessionDecoding, SessionLimits, Sessions, Step, Turn,
 };
 
 use crate::protocol::session::{
     Answer, Fate, Fault, OPENING_BYTES, REQUEST_BYTES, Request, decode_opening, decode_request, encode_answer,
 };
-use crate::server::{Held, Hold, Options, REST, config};
+use crate::server::{Hold, HoldOptions, HoldProgress, REST, config};
 
 /// Opens the sockets of a server of sessions.
 ///
 /// # Errors
-/// Fails if an address is taken or the file of stamps cannot be written.
-pub fn bind_sessions(options: &Options) -> Result<Server<InSessions<HoldSessions>>, ServiceError> {
+/// Fails if an address is in use or the file of stamps cannot be written.
+pub fn bind_sessions(options: &HoldOptions) -> Result<Server<InSessions<HoldSessions>>, ServiceError> {
     let limits = SessionLimits { idle: REST, ..SessionLimits::default() };
     Server::bind_sessions(config(options), limits, HoldSessions::new(options))
 }
 
-/// The synthetic server with sessions, as the runtime sees it.
+/// The synthetic server with sessions, in the form of the runtime.
 #[derive(Debug)]
 pub struct HoldSessions {
     hold: Hold,
-    /// The session that each user opened last.
+    /// The latest session of each user.
     present: Mutex<HashMap<u64, Outlet<Answer>>>,
 }
 
@@ -35,11 +35,11 @@ pub struct HoldSessions {
 #[derive(Debug)]
 pub struct Session {
     outlet: Outlet<Answer>,
-    /// Who it is, once it has said so.
+    /// The user, once the session was opened.
     user: Option<u64>,
 }
 
-/// A request in the hands of the runtime.
+/// A request in the runtime.
 #[derive(Debug)]
 pub struct SessionTask {
     request: Request,
@@ -55,11 +55,11 @@ impl Message for Answer {
 
 impl HoldSessions {
     /// The system without its sockets.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &HoldOptions) -> Self {
         Self { hold: Hold::new(options), present: Mutex::default() }
     }
 
-    /// The answer to a request that was held, and where the request says that it goes.
+    /// The answer to a request that was held, and its recipient.
     fn delivery(&self, task: &SessionTask) -> Delivery<Answer> {
         let SessionTask { request: Request { nonce, to }, from, .. } = *task;
         let held = Answer { nonce, fate: Fate::Held { from } };
@@ -92,7 +92,7 @@ impl Sessions for HoldSessions {
             return known(decode_opening(bytes), |user| {
                 session.user = Some(user);
                 self.present().insert(user, session.outlet.clone());
-                // Its queue is empty, so this fails only where the session has ended.
+                // Its queue is empty, so this only fails if the session has ended.
                 let _ = session.outlet.push(&Answer { nonce: user, fate: Fate::Present });
                 SessionDecoded::nothing(OPENING_BYTES)
             });
@@ -106,8 +106,8 @@ impl Sessions for HoldSessions {
 
     fn advance(&self, task: &mut SessionTask, turn: &mut Turn<Delivery<Answer>>) -> Step<Delivery<Answer>> {
         match self.hold.hold(&mut task.left_ns, turn.units(), turn.interrupt()) {
-            Held::All => Step::Done(self.delivery(task)),
-            Held::Part { attained } => Step::Continue { attained },
+            HoldProgress::All => Step::Done(self.delivery(task)),
+            HoldProgress::Part { attained } => Step::Continue { attained },
         }
     }
 
@@ -132,7 +132,7 @@ impl Sessions for HoldSessions {
     }
 }
 
-/// What the runtime is told of bytes that were read.
+/// The decoding result of bytes that were read.
 fn known<T>(
     read: Result<T, Fault>,
     heard: impl FnOnce(T) -> SessionDecoded<SessionTask, Answer>,

@@ -1,4 +1,4 @@
-//! The requests of a client: nothing but their nonces. The i-th is a pure function of (seed, i).
+//! The requests of a client, which consist of their nonces. The i-th is a pure function of (seed, i).
 
 use std::net::SocketAddr;
 

@@ -1,17 +1,17 @@
-//! Users who hold sessions with a synthetic server, loaded by the generator.
+//! Users with sessions at a synthetic server, with load from the generator.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use kendall_hold::{Config, Dialect, HoldSessionWorkload, How, Options, bind_sessions};
+use kendall_hold::{Config, Dialect, HoldMode, HoldOptions, HoldSessionWorkload, bind_sessions};
 use kendall_load::{Plan, Progress, RowBatches, RunSummary, run};
 use kendall_record::{Outcome, RequestRow, stamps};
 use kendall_station::{Arrivals, Law};
 
-/// Runs a plan for five users, who send this share of their requests for another, against a server with this many workers and
-/// room. Its rows have the server's stamps.
+/// Runs a plan for five users, which send this share of their requests for another, with a server of this many workers and
+/// this capacity. Its rows have the server's stamps.
 fn served(plan: &Plan, to_others: f64, workers: usize, room: usize) -> (RunSummary, Vec<RequestRow>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stamps");
@@ -19,7 +19,7 @@ fn served(plan: &Plan, to_others: f64, workers: usize, room: usize) -> (RunSumma
     let (workers, stamped) = (NonZeroUsize::new(workers).unwrap(), Some(path.clone()));
     let service = Config { workers, max_waiting: room - workers.get(), stamps: stamped, ..usual };
     let law = Law::Constant { mean_s: 0.002 };
-    let options = Options { service, law, seed: 3, how: How::Sleeping, dialect: Dialect::Sessions };
+    let options = HoldOptions { service, law, seed: 3, mode: HoldMode::Sleeping, dialect: Dialect::Sessions };
     let server = bind_sessions(&options).unwrap();
     let (address, handle) = (server.local_addr(), server.handle());
     let serving = thread::spawn(move || server.run());
@@ -34,7 +34,7 @@ fn served(plan: &Plan, to_others: f64, workers: usize, room: usize) -> (RunSumma
 }
 
 #[test]
-fn every_answer_arrives_where_it_should_and_counts_for_its_request() {
+fn every_answer_arrives_at_its_user_and_counts_for_its_request() {
     let think = Law::Constant { mean_s: 0.001 };
     for arrivals in [Arrivals::poisson(600.0), Arrivals::Closed { population: 9, think }] {
         for to_others in [0.0, 0.5, 1.0] {
@@ -51,9 +51,9 @@ fn every_answer_arrives_where_it_should_and_counts_for_its_request() {
     }
 }
 
-/// One worker of 2 ms answers 500 requests a second, and has room for two more of the 2,000 that come.
+/// One worker of 2 ms answers 500 requests a second, and two more of the 2,000 that arrive can wait.
 #[test]
-fn what_finds_no_room_is_refused_on_the_session_that_asked() {
+fn requests_beyond_the_capacity_are_rejected_on_their_own_session() {
     let plan = Plan::lasting(Arrivals::poisson(2000.0), Duration::from_millis(500), 7);
     let (summary, rows) = served(&plan, 1.0, 1, 3);
     let (answered, refused) = (summary.count(Outcome::Answered), summary.count(Outcome::Refused));

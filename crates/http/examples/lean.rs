@@ -1,4 +1,4 @@
-//! What HTTP/1.1 as a state machine of kendall's own gains over hyper: the same closed loop over both, in turns.
+//! The gain of kendall's HTTP/1.1 state machine over hyper: the same closed loop over both, in alternation.
 //!
 //!     cargo run --release -p kendall-http --example lean http://127.0.0.1:8080/ [CONNECTIONS]
 
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use kendall_http::{HttpWorkload, Options, address};
+use kendall_http::{HttpOptions, HttpWorkload, address};
 use kendall_load::{
     Connect, Connection, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Route,
     RunSummary, Stamps, Workload, run,
@@ -120,7 +120,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = words.next().ok_or("write the URL of a server: lean http://127.0.0.1:8080/ [CONNECTIONS]")?;
     let connections = words.next().map_or(Ok(50), |word| word.parse())?;
     let address = address(&url)?;
-    let lean = HttpWorkload::new(address, &Options::get(&url), 1)?;
+    let lean = HttpWorkload::new(address, &HttpOptions::get(&url), 1)?;
     let hyper = OverHyper { address, url };
     let (mut rates, mut costs) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {

@@ -1,6 +1,6 @@
-//! The chunked transfer coding (RFC 9112, section 7.1), taken as it comes.
+//! The chunked transfer coding (RFC 9112, section 7.1), decoded as bytes arrive.
 //!
-//! Strict where a lenient reader and a lenient server may disagree about where an answer ends: lines end with CR LF, and a
+//! Strict where a lenient reader and a lenient server may disagree about the end of an answer: lines end with CR LF, and a
 //! size is one to sixteen hexadecimal digits.
 
 /// The most bytes in the line of a chunk's size, extensions included.
@@ -8,11 +8,11 @@ const LONGEST_SIZE_LINE: u32 = 4096;
 /// The most bytes in all trailers.
 const MOST_TRAILERS: u32 = 64 * 1024;
 
-/// How far a chunked body has come.
+/// The state of a chunked body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks {
     at: At,
-    /// Bytes of the line of a size, or of all trailers, so far.
+    /// Bytes of the line of a size, or of all trailers, up to now.
     framing: u32,
 }
 
@@ -40,14 +40,14 @@ enum At {
     End,
 }
 
-/// What some bytes of a chunked body were.
+/// The result of decoding some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// All are taken, and more must come.
+pub(crate) enum ChunkProgress {
+    /// All are consumed, and more must follow.
     All,
     /// The body ended after this many of them.
     Ended(usize),
-    /// This is no chunked body.
+    /// The body is not validly chunked.
     Malformed,
 }
 
@@ -56,8 +56,8 @@ impl Chunks {
         Self { at: At::Size { value: 0, digits: 0 }, framing: 0 }
     }
 
-    /// Takes more bytes; those of the body itself go to `body`.
-    pub(crate) fn take(&mut self, bytes: &[u8], mut body: impl FnMut(&[u8])) -> Taken {
+    /// Decodes more bytes; those of the body itself go to `body`.
+    pub(crate) fn take(&mut self, bytes: &[u8], mut body: impl FnMut(&[u8])) -> ChunkProgress {
         let mut i = 0;
         while i < bytes.len() {
             if let At::Data { left } = self.at {
@@ -69,16 +69,16 @@ impl Chunks {
                 continue;
             }
             match self.framing(bytes[i]) {
-                Some(At::End) if bytes[i] == b'\n' => return Taken::Ended(i + 1),
+                Some(At::End) if bytes[i] == b'\n' => return ChunkProgress::Ended(i + 1),
                 Some(next) => self.at = next,
-                None => return Taken::Malformed,
+                None => return ChunkProgress::Malformed,
             }
             i += 1;
         }
-        Taken::All
+        ChunkProgress::All
     }
 
-    /// What follows a byte that is not of the body; nothing where it must not stand there.
+    /// The state after a byte of the framing; `None` if the byte is not valid there.
     fn framing(&mut self, byte: u8) -> Option<At> {
         self.framing += 1;
         let limit = match self.at {
@@ -122,7 +122,7 @@ impl Chunks {
 mod tests {
     use super::*;
 
-    fn taken(text: &[u8]) -> (Taken, Vec<u8>) {
+    fn taken(text: &[u8]) -> (ChunkProgress, Vec<u8>) {
         let mut body = Vec::new();
         let taken = Chunks::new().take(text, |bytes| body.extend_from_slice(bytes));
         (taken, body)
@@ -131,13 +131,13 @@ mod tests {
     #[test]
     fn chunks_extensions_and_trailers_are_taken() {
         let text = b"5;name=\"a b\"\r\nhello\r\nA \r\n, world...\r\n000\r\nx-sum: 1\r\ny:\r\n\r\nHTTP/1.1";
-        assert_eq!(taken(text), (Taken::Ended(text.len() - 8), b"hello, world...".to_vec()));
-        assert_eq!(taken(b"0\r\n\r\n"), (Taken::Ended(5), Vec::new()));
-        assert_eq!(taken(b"3\r\nab"), (Taken::All, b"ab".to_vec()));
+        assert_eq!(taken(text), (ChunkProgress::Ended(text.len() - 8), b"hello, world...".to_vec()));
+        assert_eq!(taken(b"0\r\n\r\n"), (ChunkProgress::Ended(5), Vec::new()));
+        assert_eq!(taken(b"3\r\nab"), (ChunkProgress::All, b"ab".to_vec()));
     }
 
     #[test]
-    fn what_could_end_elsewhere_for_another_reader_is_malformed() {
+    fn a_body_that_another_reader_could_end_elsewhere_is_malformed() {
         let long = format!("1;{}\r\n", "x".repeat(5000));
         let trailers = format!("0\r\n{}", "a: b\r\n".repeat(20_000));
         for text in [
@@ -160,8 +160,8 @@ mod tests {
             &long,
             &trailers,
         ] {
-            assert_eq!(taken(text.as_bytes()).0, Taken::Malformed, "{text:.40}");
+            assert_eq!(taken(text.as_bytes()).0, ChunkProgress::Malformed, "{text:.40}");
         }
-        assert_eq!(taken(b"ffffffffffffffff\r\nabc"), (Taken::All, b"abc".to_vec()));
+        assert_eq!(taken(b"ffffffffffffffff\r\nabc"), (ChunkProgress::All, b"abc".to_vec()));
     }
 }

@@ -1,8 +1,8 @@
-//! Why an HTTP workload cannot be made.
+//! The errors of an HTTP workload.
 
 use std::path::PathBuf;
 
-/// Why an HTTP workload cannot be made.
+/// The reason why an HTTP workload cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum HttpError {
@@ -14,10 +14,10 @@ pub enum HttpError {
     InFile { place: String, why: String },
     #[error("HTTP/3 is always encrypted; write https://, not {url:?}")]
     InTheClear { url: String },
-    #[error("{} holds no certificate that can be used: {why}", path.display())]
+    #[error("{} contains no usable certificate: {why}", path.display())]
     Certificates { path: PathBuf, why: String },
     #[error(
-        "this machine has no list of roots to trust ({why}); name one with ca, or believe anyone with insecure"
+        "this machine has no list of trusted roots ({why}); give one with ca, or trust any certificate with insecure"
     )]
     NoRoots { why: String },
     #[error("TLS cannot be set up: {0}")]
@@ -25,7 +25,7 @@ pub enum HttpError {
 }
 
 impl HttpError {
-    /// What is wrong with a request, at its place in a file if it has one.
+    /// The error of a request, with its position in a file if it has one.
     pub(crate) fn request(place: Option<&String>, why: String) -> Self {
         match place {
             Some(place) => Self::InFile { place: place.clone(), why },

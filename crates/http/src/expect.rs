@@ -1,7 +1,7 @@
-//! What a good answer is: its status, and what its body says.
+//! The criteria of a good answer: its status, and its body.
 //!
-//! Bodies are judged as they come, in constant memory: a text is sought by Knuth, Morris and Pratt (1977), which never looks
-//! back, so it is found wherever the network cuts the body in two.
+//! Bodies are checked as they arrive, in constant memory: a text is searched for by Knuth, Morris and Pratt (1977), which
+//! never goes back, so it is found wherever the network cuts the body in two.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,35 +10,35 @@ use std::str::FromStr;
 use kendall_record::Outcome;
 use sha2::{Digest, Sha256};
 
-/// Statuses by which a server says that it takes no more for now (RFC 9110, 15.6.4, and RFC 6585, 4).
+/// Statuses by which a server reports that it accepts no more requests for now (RFC 9110, 15.6.4, and RFC 6585, 4).
 const TURNED_AWAY: [u16; 2] = [429, 503];
 
-/// What a good answer is.
+/// The criteria of a good answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
     /// The statuses that are good.
     pub statuses: Statuses,
-    /// What the body contains.
+    /// The text that the body must contain.
     pub text: Option<Text>,
-    /// How long the body is, in bytes.
+    /// The length of the body, in bytes.
     pub length: Option<u64>,
     /// The body's SHA-256.
     pub sha256: Option<Sum>,
 }
 
-/// Statuses: "200", "200-299", "200,204,300-399". All below 400, unless told otherwise.
+/// Statuses: "200", "200-299", "200,204,300-399". The default is all below 400.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(Vec<RangeInclusive<u16>>);
 
-/// A text to find in a body, which is not empty.
+/// A text to search for in a body, not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     bytes: Vec<u8>,
-    /// For each length of a beginning of the text, the longest shorter one that it ends with.
+    /// For each length of a prefix of the text, the longest shorter prefix that it ends with.
     falls_back: Vec<usize>,
 }
 
-/// A SHA-256, written as 64 hexadecimal digits.
+/// A SHA-256 digest, written as 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum([u8; 32]);
 
@@ -79,7 +79,7 @@ impl FromStr for Text {
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes = text.as_bytes().to_vec();
         if bytes.is_empty() {
-            return Err("must not be empty, for every body contains that".into());
+            return Err("must not be empty, because every body contains an empty text".into());
         }
         let mut falls_back = vec![0; bytes.len() + 1];
         let mut length = 0;
@@ -95,7 +95,7 @@ impl FromStr for Text {
 }
 
 impl Text {
-    /// How much of the text the body ends with after one more byte, where it ended with `length` of it before.
+    /// The length of the prefix of the text with which the body ends after one more byte, where it was `length` before.
     fn next(&self, mut length: usize, byte: u8) -> usize {
         while length > 0 && self.bytes[length] != byte {
             length = self.falls_back[length];
@@ -120,26 +120,26 @@ impl FromStr for Sum {
     }
 }
 
-/// What was seen of one answer so far.
+/// The state of the check of one answer.
 #[derive(Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct AnswerCheck {
     status: u16,
     length: u64,
-    /// How much of the expected text the body ends with, until it was found.
+    /// The length of the prefix of the expected text with which the body ends, until the text was found.
     matched: usize,
     found: bool,
     sum: Option<Sha256>,
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for AnswerCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { status, length, found, .. } = self;
         write!(f, "{status}, {length} bytes, text found: {found}")
     }
 }
 
-impl Seen {
-    /// The head of an answer has come.
+impl AnswerCheck {
+    /// A check that begins with the head of an answer.
     pub(crate) fn head(expect: &Expect, status: u16) -> Self {
         Self { status, sum: expect.sha256.map(|_| Sha256::new()), ..Self::default() }
     }
@@ -149,7 +149,7 @@ impl Seen {
         self.status
     }
 
-    /// More of its body has come.
+    /// Checks more of the body.
     pub(crate) fn body(&mut self, expect: &Expect, bytes: &[u8]) {
         self.length += bytes.len() as u64;
         if let Some(sum) = &mut self.sum {
@@ -165,8 +165,7 @@ impl Seen {
         }
     }
 
-    /// The answer is complete: is it what was expected? Where it is not, 429 and 503 are the server's words for having
-    /// turned the request away.
+    /// The outcome of the complete answer. If it is not as expected, 429 and 503 mean that the server rejected the request.
     pub(crate) fn judge(&mut self, expect: &Expect) -> Outcome {
         let Expect { statuses, text, length, sha256 } = expect;
         if !statuses.contain(self.status) {
@@ -186,7 +185,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn judged(expect: &Expect, status: u16, parts: &[&[u8]]) -> Outcome {
-        let mut seen = Seen::head(expect, status);
+        let mut seen = AnswerCheck::head(expect, status);
         parts.iter().for_each(|part| seen.body(expect, part));
         seen.judge(expect)
     }

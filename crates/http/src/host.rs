@@ -1,4 +1,4 @@
-//! Starts a server of somebody else's, waits until it takes connections, and stops it with all that it has started.
+//! Starts a third-party server, waits until it accepts connections, and stops it with all its processes.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -17,43 +17,43 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
-/// A server that takes no connection by then has failed.
+/// The time within which a server must accept a connection.
 const START_WITHIN: Duration = Duration::from_secs(15);
-/// What has not ended by then is killed.
+/// The time after which remaining processes are killed.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
-/// How the names of the folders begin.
+/// The prefix of the names of the folders.
 const FOLDER: &str = "kendall-http-";
 const LOCK: &str = "lock";
-/// How often it is looked whether something has happened by now.
+/// The interval at which conditions are polled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Why a server cannot be hosted.
+/// The reason why a server cannot be hosted.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum HostError {
     #[error("cannot take a free port of {address}: {source}")]
     Port { address: SocketAddr, source: io::Error },
-    #[error("cannot make an empty folder for the server in {}: {source}; TMPDIR names another place", path.display())]
+    #[error("cannot make an empty folder for the server in {}: {source}; set TMPDIR to another place", path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error("cannot start {command:?}: {source}")]
     Start { command: String, source: io::Error },
-    #[error("{command:?} took no connection at {address} within {} s; {{port}} in it stands for the port to listen at", START_WITHIN.as_secs())]
+    #[error("{command:?} accepted no connection at {address} within {} s; {{port}} in it stands for the port to listen on", START_WITHIN.as_secs())]
     NotReady { command: String, address: SocketAddr },
     #[error(
-        "{command:?} ended by itself ({status}); a server has to stay with its command, as nginx does with 'daemon off;'"
+        "{command:?} exited ({status}); a server must stay in the foreground, as nginx does with 'daemon off;'"
     )]
     Ended { command: String, status: ExitStatus },
     #[error("cannot watch the server: {0}")]
     Watch(#[source] io::Error),
 }
 
-/// Starts a server by a shell command in which `{port}` stands for the port of `listen`, or for a free one where that is 0,
-/// and `{folder}` for an empty folder. Calls `ready` once it takes connections, and stops it at SIGTERM or SIGINT.
+/// Starts a server by a shell command in which `{port}` stands for the port of `listen`, or for a free one if that is 0, and
+/// `{folder}` for an empty folder. Calls `ready` once it accepts connections, and stops it at SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Fails where it cannot be started, takes no connection for 15 seconds, or ends by itself.
+/// Fails if the server cannot be started, accepts no connection for 15 seconds, or exits.
 pub fn host(command: &str, listen: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), HostError> {
-    // What its processes leave behind becomes ours, so that it can be found and ended.
+    // Orphans of its processes become ours, so that they can be found and ended.
     set_child_subreaper(Some(getpid())).map_err(|error| HostError::Watch(error.into()))?;
     let address = free(listen)?;
     let folder = Folder::new()?;
@@ -99,29 +99,29 @@ fn start(command: &str, address: SocketAddr, folder: &Path) -> Result<Child, Hos
     let text = command
         .replace("{port}", &address.port().to_string())
         .replace("{folder}", &folder.display().to_string());
-    // Standard output is for saying where the server listens.
+    // Standard output is for the address of the server.
     let log = || io::stderr().as_fd().try_clone_to_owned().map(Stdio::from).map_err(failed);
     let mut shell = Command::new("/bin/sh");
-    // In its own group: Ctrl-C at a terminal is for us, who then stop it in good order.
+    // In a separate process group: Ctrl-C at a terminal goes to kendall, which then stops the server in order.
     shell.arg("-c").arg(text).stdin(Stdio::null()).stdout(log()?).stderr(log()?).process_group(0);
     shell.kill_on_drop(true).spawn().map_err(failed)
 }
 
-/// Waits until there is someone at an address.
+/// Waits until a server listens at an address.
 async fn reached(address: SocketAddr) {
     while TcpStream::connect(address).await.is_err() {
         sleep(LOOK_EVERY).await;
     }
 }
 
-/// An address that is free: the port as asked, or any.
+/// A free address: with the given port, or any.
 fn free(listen: SocketAddr) -> Result<SocketAddr, HostError> {
-    // Nobody else is given a port again so soon after it was free.
+    // The system does not assign a port again so soon after it was free.
     let bound = TcpListener::bind(listen).and_then(|listener| listener.local_addr());
     bound.map_err(|source| HostError::Port { address: listen, source })
 }
 
-/// Asks all that this process has started, and what they have started, to stop; kills what does not.
+/// Stops all processes that this process has started, and their descendants; kills those that do not end.
 async fn end_all() {
     let signal_all = |signal| {
         for pid in descendants(getpid()) {
@@ -140,7 +140,7 @@ async fn end_all() {
     }
 }
 
-/// The processes that a process has started and they have started, without those that have ended.
+/// The descendants of a process, without those that have ended.
 fn descendants(of: Pid) -> Vec<Pid> {
     let mut found = vec![of];
     let mut next = 0;
@@ -151,7 +151,7 @@ fn descendants(of: Pid) -> Vec<Pid> {
     found.split_off(1)
 }
 
-/// Those that any thread of a process has started (proc(5), `/proc/PID/task/TID/children`).
+/// The processes that any thread of a process has started (proc(5), `/proc/PID/task/TID/children`).
 fn children(of: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero()));
     let of_thread = |thread: std::fs::DirEntry| fs::read_to_string(thread.path().join("children"));
@@ -162,7 +162,7 @@ fn children(of: Pid) -> Vec<Pid> {
     lists.flat_map(pids).collect()
 }
 
-/// Whether a process has not ended yet; one that has and is not waited for is a zombie.
+/// Whether a process is still running; one that has ended but was not waited for is a zombie.
 fn is_alive(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -170,10 +170,10 @@ fn is_alive(pid: Pid) -> bool {
 
 /// An empty folder that only this user can enter, removed at the end. After a kill, the next program that needs one removes it.
 struct Folder {
-    /// Within another one, beside the lock.
+    /// Inside another folder, next to the lock.
     path: PathBuf,
     _outer: TempDir,
-    /// Held as long as the folder is in use.
+    /// Held while the folder is in use.
     _lock: File,
 }
 
@@ -200,12 +200,12 @@ fn remove_left_over(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().as_encoded_bytes().starts_with(FOLDER.as_bytes())
             && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
-        // One without a lock is being made.
+        // A folder without a lock is just being created.
         if is_ours
             && let Ok(lock) = kendall_files::open(&entry.path().join(LOCK))
             && lock.try_lock().is_ok()
         {
-            // What cannot be removed lies in a folder for temporary files.
+            // A folder that cannot be removed stays among the temporary files.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -1,7 +1,7 @@
-//! HTTP/1.1 (RFC 9112) as seen by a client, as a pure state machine: bytes in, what became of the answer out.
+//! HTTP/1.1 (RFC 9112) for a client, as a pure state machine: bytes in, outcomes of answers out.
 //!
-//! No I/O, no clock, and no allocation for an answer. Where an answer could be read in two ways it is wrong, and its
-//! connection is spent: what cannot be told where it ends cannot be measured.
+//! No I/O, no clock, and no allocation for an answer. An ambiguous answer is wrong, and its connection is closed: an
+//! answer without a definite end cannot be measured.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use httparse::{Header, Status};
 use kendall_load::{AnswerRead, Dialog, Request, Reuse, UNREAD_AT_MOST_BYTES};
 use kendall_record::Outcome;
 
-use crate::chunked::{Chunks, Taken};
-use crate::expect::Seen;
+use crate::chunked::{ChunkProgress, Chunks};
+use crate::expect::AnswerCheck;
 use crate::requests::Requests;
 
 /// The most lines of a head.
@@ -23,10 +23,10 @@ const MOST_INTERIMS: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct Http1 {
     requests: Arc<Requests>,
-    /// What is asked: an index into the requests.
-    asked: usize,
+    /// The index of the current request.
+    template: usize,
     state: State,
-    seen: Seen,
+    check: AnswerCheck,
     interims: u32,
     reuse: Reuse,
     /// The status of the answer, once it is complete.
@@ -35,11 +35,11 @@ pub(crate) struct Http1 {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing was asked.
+    /// No request was sent.
     Idle,
-    /// In the head, of which this many bytes hold no end.
+    /// In the head, whose first bytes, this many, hold no end.
     Head { searched: usize },
-    /// In a body with this many bytes to come.
+    /// In a body of which this many bytes are missing.
     Sized { left: u64 },
     /// In a chunked body.
     Chunked(Chunks),
@@ -47,15 +47,15 @@ enum State {
     UntilClosed,
 }
 
-/// What one step took.
+/// The number of bytes that one step consumed.
 enum Step {
-    /// This many bytes, and there may be another step.
+    /// This many bytes; there may be another step.
     On(usize),
-    /// This many bytes, and more must come.
+    /// This many bytes; more must follow.
     More(usize),
     /// This many bytes, with which the answer is complete.
     Done(usize),
-    /// This is no answer.
+    /// The bytes are not an answer.
     Broken,
 }
 
@@ -67,7 +67,7 @@ enum Framing {
     UntilClosed,
 }
 
-/// What a head says that matters here.
+/// The relevant parts of a head.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
     length: usize,
@@ -78,14 +78,14 @@ struct Head {
 
 impl Http1 {
     pub(crate) fn new(requests: Arc<Requests>) -> Self {
-        let (state, seen) = (State::Idle, Seen::default());
-        Self { requests, asked: 0, state, seen, interims: 0, reuse: Reuse::Close, status: None }
+        let (state, check) = (State::Idle, AnswerCheck::default());
+        Self { requests, template: 0, state, check, interims: 0, reuse: Reuse::Close, status: None }
     }
 
     fn step(&mut self, bytes: &[u8]) -> Step {
-        let expect = self.requests.expect(self.asked);
+        let expect = self.requests.expect(self.template);
         match &mut self.state {
-            // Whoever answers before being asked answers another question.
+            // An answer before any request does not answer ours.
             State::Idle => Step::Broken,
             State::Head { searched } => match ends_at(bytes, searched) {
                 _ if bytes.is_empty() => Step::More(0),
@@ -96,37 +96,37 @@ impl Http1 {
             },
             State::Sized { left } => {
                 let here = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
-                self.seen.body(expect, &bytes[..here]);
+                self.check.body(expect, &bytes[..here]);
                 *left -= here as u64;
                 if *left == 0 { Step::Done(here) } else { Step::More(here) }
             }
-            State::Chunked(chunks) => match chunks.take(bytes, |body| self.seen.body(expect, body)) {
-                Taken::All => Step::More(bytes.len()),
-                Taken::Ended(length) => Step::Done(length),
-                Taken::Malformed => Step::Broken,
+            State::Chunked(chunks) => match chunks.take(bytes, |body| self.check.body(expect, body)) {
+                ChunkProgress::All => Step::More(bytes.len()),
+                ChunkProgress::Ended(length) => Step::Done(length),
+                ChunkProgress::Malformed => Step::Broken,
             },
             State::UntilClosed => {
-                self.seen.body(expect, bytes);
+                self.check.body(expect, bytes);
                 Step::More(bytes.len())
             }
         }
     }
 
-    /// Takes a whole head.
+    /// Parses a complete head.
     fn head(&mut self, bytes: &[u8]) -> Step {
         let Some(head) = Head::read(bytes) else { return Step::Broken };
         if let 100..200 = head.status {
             self.interims += 1;
             self.state = State::Head { searched: 0 };
-            // Nobody here asked to switch protocols.
+            // No request asked to switch protocols.
             return if head.status == 101 || self.interims > MOST_INTERIMS {
                 Step::Broken
             } else {
                 Step::On(head.length)
             };
         }
-        self.seen = Seen::head(self.requests.expect(self.asked), head.status);
-        let bodiless = self.requests.is_head(self.asked) || matches!(head.status, 204 | 304);
+        self.check = AnswerCheck::head(self.requests.expect(self.template), head.status);
+        let bodiless = self.requests.is_head(self.template) || matches!(head.status, 204 | 304);
         let framing = if bodiless { Framing::Sized(0) } else { head.framing };
         self.reuse = if framing == Framing::UntilClosed { Reuse::Close } else { head.reuse };
         self.state = match framing {
@@ -140,14 +140,14 @@ impl Http1 {
 
     fn judge(&mut self) -> Outcome {
         self.state = State::Idle;
-        self.status = Some(self.seen.status());
-        self.seen.judge(self.requests.expect(self.asked))
+        self.status = Some(self.check.status());
+        self.check.judge(self.requests.expect(self.template))
     }
 }
 
 impl Dialog for Http1 {
     fn begin(&mut self, _index: u64, request: &Request) {
-        self.asked = request.class as usize;
+        self.template = request.class as usize;
         self.interims = 0;
         self.status = None;
         self.state = State::Head { searched: 0 };
@@ -187,8 +187,8 @@ impl Dialog for Http1 {
     }
 }
 
-/// Where a head ends: behind its empty line. `searched` says how many bytes were searched in vain before, and is kept up
-/// to date, so that a head that comes byte by byte is searched once and not once for each byte.
+/// The end of a head: behind its empty line. `searched` is the number of bytes that were searched in vain before, and is
+/// updated, so that a head that arrives byte by byte is searched once and not once for each byte.
 fn ends_at(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     let mut from = *searched;
     while let Some(at) = bytes[from..].iter().position(|&byte| byte == b'\n') {
@@ -196,7 +196,7 @@ fn ends_at(bytes: &[u8], searched: &mut usize) -> Option<usize> {
         match bytes[next..] {
             [b'\n', ..] => return Some(next + 1),
             [b'\r', b'\n', ..] => return Some(next + 2),
-            // The end may lie just across; look at this line's end again.
+            // The end may lie just across; search this line's end again.
             [] | [b'\r'] => {
                 *searched = next - 1;
                 return None;
@@ -209,7 +209,7 @@ fn ends_at(bytes: &[u8], searched: &mut usize) -> Option<usize> {
 }
 
 impl Head {
-    /// Reads a whole head; nothing where it is none, or could be read in two ways.
+    /// Parses a complete head; `None` if it is invalid or ambiguous.
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
         let mut response = httparse::Response::new(&mut []);
@@ -221,7 +221,7 @@ impl Head {
         let (mut sized, mut chunked) = (None, false);
         let (mut keeps, mut closes) = (is_1_1, false);
         for header in response.headers.iter() {
-            // Few names have these lengths, so most are passed over at a glance.
+            // Few names have these lengths, so most are skipped quickly.
             match header.name.len() {
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
                     let length = content_length(header.value)?;
@@ -230,7 +230,7 @@ impl Head {
                     }
                 }
                 17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
-                    // We ask for no other coding, and a second line would be a second coding.
+                    // Requests accept no other coding, and a second line would be a second coding.
                     if chunked || !header.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                         return None;
                     }
@@ -246,7 +246,7 @@ impl Head {
             }
         }
         let framing = match (sized, chunked) {
-            // RFC 9112, 6.1 and 6.3: both at once are a sign of smuggling, and 1.0 knows no chunks.
+            // RFC 9112, 6.1 and 6.3: both at once indicate request smuggling, and 1.0 has no chunks.
             (Some(_), true) => return None,
             (None, true) if !is_1_1 => return None,
             (None, true) => Framing::Chunked,

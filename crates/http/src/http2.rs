@@ -14,13 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::expect::{Expect, Seen};
+use crate::expect::{AnswerCheck, Expect};
 use crate::options::Version;
 use crate::streams::{Failed, Line};
 use crate::tls::alpn;
 
-/// What a server may send of one answer, and on one connection, before it is read: so much that no answer waits for it on
-/// this machine.
+/// The windows of one answer, and of one connection: large enough that no answer waits for them on this machine.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const LINE_WINDOW_BYTES: u32 = 16 << 20;
 const LONGEST_HEAD_BYTES: u32 = 64 * 1024;
@@ -41,7 +40,7 @@ impl Http2 {
             .enable_push(false)
             .to_owned();
         let (send, connection) = builder.handshake(io).await.map_err(io::Error::other)?;
-        // Ends with the last stream; its errors come out at every stream.
+        // Ends with the last stream; every stream reports its errors.
         tokio::spawn(async move { drop(connection.await) });
         Ok(Self { port, send })
     }
@@ -87,23 +86,23 @@ impl Line for Http2 {
         let length = body.len() as u64;
         let (answer, mut stream) = send.send_request(head, body.is_empty())?;
         if !body.is_empty() {
-            // What the server does not take yet, the connection keeps: no copy, for the bytes are shared.
+            // The connection keeps the bytes that the server does not accept yet: no copy, because they are shared.
             stream.send_data(body, true)?;
         }
         stamps.bytes_out += length;
         let answer = answer.await?;
         stamps.first_byte = Some(now_ns());
-        let mut seen = Seen::head(expect, answer.status().as_u16());
+        let mut check = AnswerCheck::head(expect, answer.status().as_u16());
         let mut body = answer.into_body();
         while let Some(part) = body.data().await {
             let part = part?;
             stamps.bytes_in += part.len() as u64;
-            seen.body(expect, &part);
+            check.body(expect, &part);
             body.flow_control().release_capacity(part.len())?;
         }
         body.trailers().await?;
-        stamps.status = Some(seen.status());
-        Ok(seen.judge(expect))
+        stamps.status = Some(check.status());
+        Ok(check.judge(expect))
     }
 
     fn failed(error: &Error, stamps: &Stamps) -> Failed {
@@ -112,7 +111,7 @@ impl Line for Http2 {
         match error {
             _ if in_good_order || stamps.sent.is_none() => Failed::Unseen,
             _ if error.is_reset() && error.is_remote() => Failed::Stream(Outcome::Refused),
-            // What this side cannot read is no answer.
+            // An answer that this side cannot read is wrong.
             _ if error.is_reset() => Failed::Stream(Outcome::Wrong),
             _ if error.is_library() => Failed::Line(Outcome::Wrong),
             _ => Failed::Line(Outcome::Refused),
@@ -123,6 +122,6 @@ impl Line for Http2 {
 fn not_chosen(chosen: Option<&[u8]>) -> String {
     match chosen {
         Some(protocol) => format!("asked for HTTP/2, the server chose {}", String::from_utf8_lossy(protocol)),
-        None => "asked for HTTP/2, the server chose nothing, so it speaks HTTP/1.1 at most".into(),
+        None => "asked for HTTP/2, the server chose no protocol, so it speaks at most HTTP/1.1".into(),
     }
 }

@@ -17,7 +17,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
 
 use crate::error::HttpError;
-use crate::expect::{Expect, Seen};
+use crate::expect::{AnswerCheck, Expect};
 use crate::streams::{Failed, Line};
 
 const LONGEST_HEAD_BYTES: u64 = 64 * 1024;
@@ -29,10 +29,10 @@ pub(crate) struct Http3 {
     send: SendRequest<OpenStreams, Bytes>,
 }
 
-/// How to open a connection.
+/// The parameters to open a connection.
 pub(crate) struct Dial {
     config: ClientConfig,
-    /// Whom the server's certificate must name.
+    /// The name that the server's certificate must have.
     name: String,
 }
 
@@ -50,7 +50,7 @@ impl Line for Http3 {
 
     async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
         let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        // A socket for each connection, so that a server whose workers share a port by flows gets them all to work.
+        // A socket for each connection, so that a server whose workers share a port by flows uses all of them.
         let endpoint = Endpoint::client(SocketAddr::new(any, 0))?;
         let port = endpoint.local_addr()?.port();
         let connecting =
@@ -59,7 +59,7 @@ impl Line for Http3 {
         let mut builder = h3::client::builder();
         builder.max_field_section_size(LONGEST_HEAD_BYTES).send_grease(false);
         let (mut driver, send) = builder.build(connection).await.map_err(io::Error::other)?;
-        // Ends with the last stream; its errors come out at every stream.
+        // Ends with the last stream; every stream reports its errors.
         tokio::spawn(async move { drop(driver.wait_idle().await) });
         Ok(Self { port, send })
     }
@@ -68,7 +68,7 @@ impl Line for Http3 {
         self.port
     }
 
-    /// QUIC itself lets a stream wait until the server has credit for it.
+    /// QUIC itself delays a stream until the server has credit for it.
     fn most_streams(&self) -> usize {
         usize::MAX
     }
@@ -91,7 +91,7 @@ impl Line for Http3 {
             }
             send.finish().await
         };
-        // A server may answer before it has taken the whole request.
+        // A server may answer before it has read the whole request.
         let answer = tokio::select! {
             biased;
             answer = final_answer(&mut receive) => Err(answer?),
@@ -105,24 +105,24 @@ impl Line for Http3 {
             }
         };
         stamps.first_byte = Some(now_ns());
-        let mut seen = Seen::head(expect, answer.status().as_u16());
+        let mut check = AnswerCheck::head(expect, answer.status().as_u16());
         while let Some(mut part) = receive.recv_data().await? {
             while part.has_remaining() {
                 let length = part.chunk().len();
                 stamps.bytes_in += length as u64;
-                seen.body(expect, part.chunk());
+                check.body(expect, part.chunk());
                 part.advance(length);
             }
         }
-        stamps.status = Some(seen.status());
-        Ok(seen.judge(expect))
+        stamps.status = Some(check.status());
+        Ok(check.judge(expect))
     }
 
     fn failed(error: &StreamError, stamps: &Stamps) -> Failed {
         match error {
             _ if stamps.sent.is_none() => Failed::Unseen,
             StreamError::RemoteClosing { .. } => Failed::Unseen,
-            // RFC 9114, 8.1: not looked at, so it may go out again.
+            // RFC 9114, 8.1: it was not processed, so it may be sent again.
             StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => Failed::Unseen,
             StreamError::RemoteTerminate { .. } => Failed::Stream(Outcome::Refused),
             StreamError::ConnectionError { 0: ConnectionError::Local { .. }, .. } => {
@@ -131,7 +131,7 @@ impl Line for Http3 {
             StreamError::ConnectionError { .. } | StreamError::Undefined { .. } => {
                 Failed::Line(Outcome::Refused)
             }
-            // What this side cannot read is no answer.
+            // An answer that this side cannot read is wrong.
             _ => Failed::Stream(Outcome::Wrong),
         }
     }

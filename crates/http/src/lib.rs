@@ -1,8 +1,8 @@
 //! Any HTTP server as a system to load: `http://127.0.0.1:8080/path`.
 //!
-//! One request or several with weights, each its own class; every answer checked by its status and, if asked, its body.
+//! One request or several with weights, each a class; every answer is checked by its status and optionally its body.
 //! HTTP/1.1 is a pure state machine that the generator drives over its own sockets; HTTP/2 and HTTP/3 bring their own
-//! futures. Servers of HTTP are nobody's here: they stamp nothing, so all times are the client's.
+//! futures. HTTP servers are third-party programs: they write no stamps, so all times are the client's.
 
 mod chunked;
 mod error;
@@ -24,7 +24,7 @@ mod written;
 pub use error::HttpError;
 pub use expect::{Expect, Statuses, Sum, Text};
 pub use host::{HostError, host};
-pub use options::{Options, Trust, Version};
+pub use options::{HttpOptions, Trust, Version};
 pub use origin::address;
 pub use row::ROW;
 pub use workload::HttpWorkload;

@@ -1,4 +1,4 @@
-//! What is to be asked, and how.
+//! The options of an HTTP workload.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use kendall_load::Reuse;
 
 use crate::written::Written;
 
-/// What is to be asked, and how.
+/// The options of an HTTP workload.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Where: `http://…` or `https://…`; `{port}` in it stands for the port of the server's address.
+pub struct HttpOptions {
+    /// The URL: `http://…` or `https://…`; `{port}` in it stands for the port of the server's address.
     pub url: String,
-    /// What: the one request, or what the requests of the file leave out.
+    /// The only request, or the defaults of the requests of the file.
     pub request: Written,
     /// The file of requests, if there are several.
     pub requests_file: Option<PathBuf>,
@@ -22,11 +22,11 @@ pub struct Options {
     pub streams: u32,
     /// Whether connections are kept for further requests.
     pub reuse: Reuse,
-    /// Which servers are believed to be who they say.
+    /// The servers whose certificates are trusted.
     pub trust: Trust,
 }
 
-impl Options {
+impl HttpOptions {
     /// A GET of a URL by HTTP/1.1 over connections that are kept.
     pub fn get(url: impl Into<String>) -> Self {
         Self {
@@ -65,13 +65,13 @@ impl FromStr for Version {
     }
 }
 
-/// Which servers are believed to be who they say.
+/// The servers whose certificates are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Those whose certificates lead to a root that this machine trusts.
+    /// Servers with certificates that lead to a root that this machine trusts.
     Machine,
-    /// Those whose certificates lead to one in this PEM file.
+    /// Servers with certificates that lead to one in this PEM file.
     File(PathBuf),
-    /// All. For servers of one's own, whose certificates nobody signed.
+    /// All. For test servers with self-signed certificates.
     Anyone,
 }

@@ -1,4 +1,4 @@
-//! Text with placeholders: what differs from one request to the next.
+//! Text with placeholders: the parts that differ between requests.
 //!
 //! `{index}` is the number of the request, `{random}` a number from all of 64 bits, `{random:1000}` one of 0 to 999.
 //! Other braces are text, so that JSON needs no escapes. Every placeholder is a pure function of the workload's seed and
@@ -22,7 +22,7 @@ enum Piece {
     Below(NonZeroU64),
 }
 
-/// What the placeholders of one request are filled with. Each takes the next number of the request's own stream.
+/// The values of the placeholders of one request. Each takes the next number of the request's own stream.
 pub(crate) struct Filler {
     index: u64,
     rng: Rng,
@@ -63,7 +63,7 @@ impl Pattern {
         self.0.iter().all(|piece| matches!(piece, Piece::Bytes(_)))
     }
 
-    /// Writes it with its placeholders filled.
+    /// Writes the text with its placeholders filled.
     pub(crate) fn fill(&self, filler: &mut Filler, out: &mut Vec<u8>) {
         for piece in &self.0 {
             let number = match piece {
@@ -93,7 +93,7 @@ fn placeholder(text: &[u8]) -> Option<(Piece, usize)> {
     Some((piece, end + 1))
 }
 
-/// The text of a URL with its placeholders as they were written: parsing a URL escapes their braces.
+/// The text of a URL with its original placeholders: parsing a URL escapes their braces.
 pub(crate) fn unescaped(url: &str) -> String {
     let mut text = String::with_capacity(url.len());
     let mut rest = url;

@@ -1,4 +1,4 @@
-//! What is asked: one request, or several with weights, and which of them is the i-th.
+//! The requests of a workload: one, or several with weights, and the choice of the i-th.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::error::HttpError;
 use crate::expect::Expect;
-use crate::options::Options;
+use crate::options::HttpOptions;
 use crate::origin::{Origin, Scheme};
 use crate::pattern::{Filler, Pattern, unescaped};
 use crate::written::{Written, read_file};
@@ -25,21 +25,21 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("kendall/", env!("CA
 pub(crate) struct Requests {
     origin: Origin,
     seed: u64,
-    each: Vec<Asked>,
-    /// For each request, the share of those up to it.
+    each: Vec<RequestTemplate>,
+    /// For each request, the cumulated share.
     up_to: Vec<f64>,
 }
 
 /// One kind of request.
 #[derive(Debug)]
-struct Asked {
+struct RequestTemplate {
     name: String,
     method: Method,
     target: Pattern,
     headers: Vec<(HeaderName, Pattern)>,
     body: Pattern,
     expect: Expect,
-    /// As it is every time, if it is, and the same in the words of HTTP/1.1.
+    /// The rendered request and its HTTP/1.1 bytes, if it is the same every time.
     fixed: Option<(Filled, Bytes)>,
 }
 
@@ -53,27 +53,27 @@ pub(crate) struct Filled {
 }
 
 impl Requests {
-    pub(crate) fn new(address: SocketAddr, options: &Options, seed: u64) -> Result<Self, HttpError> {
+    pub(crate) fn new(address: SocketAddr, options: &HttpOptions, seed: u64) -> Result<Self, HttpError> {
         let (origin, url) = Origin::read(&options.url.replace("{port}", &address.port().to_string()))?;
         let written = match &options.requests_file {
             None => vec![(options.request.clone(), None)],
             Some(path) => read_file(path, &options.request)?,
         };
         let whole: f64 = written.iter().map(|(written, _)| written.weight()).sum();
-        let (mut each, mut up_to, mut sum) = (Vec::<Asked>::new(), Vec::new(), 0.0);
+        let (mut each, mut up_to, mut sum) = (Vec::<RequestTemplate>::new(), Vec::new(), 0.0);
         for (written, place) in &written {
             let failed = |why| HttpError::request(place.as_ref(), why);
-            let mut asked = Asked::new(written, &url, &origin).map_err(failed)?;
-            asked.fix(&origin, options.reuse).map_err(failed)?;
-            if each.iter().any(|known| known.name == asked.name) {
+            let mut template = RequestTemplate::new(written, &url, &origin).map_err(failed)?;
+            template.fix(&origin, options.reuse).map_err(failed)?;
+            if each.iter().any(|known| known.name == template.name) {
                 return Err(failed(format!(
-                    "there are two requests {:?}; give each a name of its own",
-                    asked.name
+                    "there are two requests {:?}; give each a different name",
+                    template.name
                 )));
             }
             sum += written.weight();
             up_to.push(sum / whole);
-            each.push(asked);
+            each.push(template);
         }
         Ok(Self { origin, seed, each, up_to })
     }
@@ -86,55 +86,59 @@ impl Requests {
     pub(crate) fn shares(&self) -> impl Iterator<Item = (&str, f64)> {
         let before = std::iter::once(0.0).chain(self.up_to.iter().copied());
         let shares = self.up_to.iter().zip(before).map(|(up_to, before)| up_to - before);
-        self.each.iter().map(|asked| asked.name.as_str()).zip(shares)
+        self.each.iter().map(|template| template.name.as_str()).zip(shares)
     }
 
-    pub(crate) fn expect(&self, asked: usize) -> &Expect {
-        &self.each[asked].expect
+    pub(crate) fn expect(&self, template: usize) -> &Expect {
+        &self.each[template].expect
     }
 
-    pub(crate) fn is_head(&self, asked: usize) -> bool {
-        self.each[asked].method == Method::HEAD
+    pub(crate) fn is_head(&self, template: usize) -> bool {
+        self.each[template].method == Method::HEAD
     }
 
-    /// Which request the one with this number is.
+    /// The index of the request with this number.
     pub(crate) fn which(&self, index: u64) -> usize {
         if self.each.len() == 1 {
             return 0;
         }
         let place = unit(&mut stream(self.seed, Purpose::Class, index));
-        // The last share is 1 but for rounding.
+        // The last share is 1 except for rounding.
         self.up_to.partition_point(|&up_to| up_to <= place).min(self.each.len() - 1)
     }
 
-    /// The request with this number in the words of HTTP/1.1, which asks for what `asked` names.
-    pub(crate) fn http1(&self, asked: usize, index: u64, reuse: Reuse) -> Bytes {
-        match &self.each[asked].fixed {
+    /// The HTTP/1.1 bytes of the request with this number, from the template at an index.
+    pub(crate) fn http1(&self, template: usize, index: u64, reuse: Reuse) -> Bytes {
+        match &self.each[template].fixed {
             Some((_, bytes)) => bytes.clone(),
-            None => self.filled(asked, index).http1(&self.origin, reuse),
+            None => self.filled(template, index).http1(&self.origin, reuse),
         }
     }
 
-    /// The request with this number, which asks for what `asked` names.
-    pub(crate) fn filled(&self, asked: usize, index: u64) -> Filled {
-        let asked = &self.each[asked];
-        match &asked.fixed {
+    /// The request with this number, from the template at an index.
+    pub(crate) fn filled(&self, template: usize, index: u64) -> Filled {
+        let template = &self.each[template];
+        match &template.fixed {
             Some((filled, _)) => filled.clone(),
-            None => asked
+            None => template
                 .fill(&mut Filler::new(self.seed, index))
                 .expect("digits stand where the digits of request 0 stood when it was checked"),
         }
     }
 }
 
-impl Asked {
+impl RequestTemplate {
     fn new(written: &Written, url: &Url, origin: &Origin) -> Result<Self, String> {
         let target = match &written.path {
             None => target(url),
             Some(path) => {
-                let joined = url.join(path).map_err(|error| format!("its path {path:?} is none: {error}"))?;
+                let joined =
+                    url.join(path).map_err(|error| format!("its path {path:?} is not valid: {error}"))?;
                 if Origin::of(&joined).as_ref() != Ok(origin) {
-                    return Err(format!("it asks {path}; all requests of a run go to {}", origin.authority));
+                    return Err(format!(
+                        "its path {path} leads elsewhere; all requests of a run go to {}",
+                        origin.authority
+                    ));
                 }
                 target(&joined)
             }
@@ -144,11 +148,11 @@ impl Asked {
         let method = match &written.method {
             None => default,
             Some(name) => {
-                name.parse().map_err(|_| format!("its method {name:?} is none; write GET, POST, …"))?
+                name.parse().map_err(|_| format!("its method {name:?} is not valid; write GET, POST, …"))?
             }
         };
         if method == Method::CONNECT {
-            return Err("its method is CONNECT, which asks for a tunnel and has no answer to measure".into());
+            return Err("its method is CONNECT, which opens a tunnel and has no answer to measure".into());
         }
         let name = written.name.clone().unwrap_or_else(|| format!("{method} {target}"));
         let headers = headers(written)?;
@@ -162,7 +166,7 @@ impl Asked {
         Ok(Self { name, method, target, headers, body, expect: written.expect()?, fixed: None })
     }
 
-    /// Renders it once if it is the same every time; says in words where it cannot be rendered.
+    /// Renders the request once if it is the same every time; returns an error if it cannot be rendered.
     fn fix(&mut self, origin: &Origin, reuse: Reuse) -> Result<(), String> {
         let filled = self.fill(&mut Filler::new(0, 0))?;
         let mut patterns = self.headers.iter().map(|(_, value)| value).chain([&self.target, &self.body]);
@@ -180,12 +184,13 @@ impl Asked {
             Bytes::from(text)
         };
         let target = PathAndQuery::from_maybe_shared(write(&self.target))
-            .map_err(|error| format!("its path cannot be asked for: {error}"))?;
+            .map_err(|error| format!("its path is not valid: {error}"))?;
         let mut headers =
             HeaderMap::from_iter([(USER_AGENT, AGENT), (ACCEPT, HeaderValue::from_static("*/*"))]);
         for (name, value) in &self.headers {
-            let value = HeaderValue::from_maybe_shared(write(value))
-                .map_err(|_| format!("the value of its header {name} holds what no header may"))?;
+            let value = HeaderValue::from_maybe_shared(write(value)).map_err(|_| {
+                format!("the value of its header {name} has a character that headers cannot have")
+            })?;
             headers.insert(name, value);
         }
         let body = write(&self.body);
@@ -197,19 +202,20 @@ impl Asked {
     }
 }
 
-/// What a URL asks for, with placeholders as they were written.
+/// The target of a URL, with its original placeholders.
 fn target(url: &Url) -> String {
     let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
     unescaped(&format!("{}{query}", url.path()))
 }
 
-/// The headers of a request, without those by which HTTP frames it.
+/// The headers of a request, without those of the framing.
 fn headers(written: &Written) -> Result<Vec<(HeaderName, Pattern)>, String> {
     let header = |(name, value): (&String, &String)| {
-        let name: HeaderName = name.parse().map_err(|_| format!("{name:?} is no name of a header"))?;
+        let name: HeaderName =
+            name.parse().map_err(|_| format!("{name:?} is not a valid name of a header"))?;
         match name {
             CONTENT_LENGTH | TRANSFER_ENCODING => {
-                return Err(format!("the header {name} is set by kendall; leave it out"));
+                return Err(format!("kendall sets the header {name}; remove it"));
             }
             CONNECTION => {
                 return Err("instead of the header connection, set reuse to keep or close".to_owned());
@@ -222,7 +228,7 @@ fn headers(written: &Written) -> Result<Vec<(HeaderName, Pattern)>, String> {
 }
 
 impl Filled {
-    /// The request in the words of HTTP/1.1 (RFC 9112, sections 3 and 5).
+    /// The bytes of the request in HTTP/1.1 (RFC 9112, sections 3 and 5).
     fn http1(&self, origin: &Origin, reuse: Reuse) -> Bytes {
         let mut out = Vec::with_capacity(256 + self.body.len());
         let mut write = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
@@ -240,7 +246,7 @@ impl Filled {
         out.into()
     }
 
-    /// The head of the request in the words of HTTP/2 and HTTP/3, and its body.
+    /// The head of the request for HTTP/2 and HTTP/3, and its body.
     pub(crate) fn into_request(self, origin: &Origin) -> (http::Request<()>, Bytes) {
         let Self { method, target, mut headers, body } = self;
         let named =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written};
+use crate::{HttpOptions, HttpWorkload, Statuses, Sum, Text, Trust, Version, Written};
 use kendall_files::read_text;
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
@@ -16,7 +16,7 @@ use kendall_system::{
 /// The row of this system.
 pub const ROW: System = System {
     name: "http",
-    about: "starts any HTTP server by a shell command; a server that already runs needs only its URL",
+    about: "starts any HTTP server by a shell command; for a running server, its URL is enough",
     default_port: 8080,
     home: Home::Anywhere {
         schemes: &["http", "https"],
@@ -32,13 +32,13 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "servers",
-            help: "how many requests the server works on at a time, as models are to take it: its workers or cores",
+            help: "number of requests that the server processes at the same time, for models: its workers or cores",
             kind: Kind::Whole { least: 1, most: 100_000 },
             default: Some("1"),
         },
         Parameter {
             name: "discipline",
-            help: "order of service, as models are to take it",
+            help: "order of service, for models",
             kind: Kind::Word(|name| name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())),
             default: Some("fifo"),
         },
@@ -46,7 +46,7 @@ pub const ROW: System = System {
     workload: &[
         Parameter {
             name: URL,
-            help: "what to ask for; {port} in it stands for the port of a server that was started",
+            help: "URL to request; {port} in it stands for the port of a server that was started",
             kind: Kind::Url,
             default: Some("http://127.0.0.1:{port}/"),
         },
@@ -66,7 +66,7 @@ pub const ROW: System = System {
         Parameter {
             name: "secret",
             help: "name of a header, of a parameter in the query of the URL, or of a field of the body, whose value no record, page \
-                   or message keeps, besides those that are known to be secret. May be given several times",
+                   or message keeps, in addition to the known secret ones. May be given several times",
             kind: Kind::Lines(mark_secret),
             default: None,
         },
@@ -79,7 +79,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "body-file",
-            help: "file that holds the body of the request",
+            help: "file with the body of the request",
             kind: Kind::File,
             default: None,
         },
@@ -103,7 +103,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "expect-length",
-            help: "bytes in the body of a good answer",
+            help: "length of the body of a good answer, in bytes",
             kind: Kind::Whole { least: 0, most: u64::MAX },
             default: None,
         },
@@ -139,7 +139,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "insecure",
-            help: "believe any certificate, for servers of your own: on or off",
+            help: "trust any certificate, for your own servers: on or off",
             kind: Kind::Switch,
             default: Some("off"),
         },
@@ -162,10 +162,10 @@ pub const ROW: System = System {
     subcommands: Subcommands::NONE,
 };
 
-/// No file of headers is longer.
+/// The longest file of headers.
 const MOST_HEADER_BYTES: u64 = 1 << 16;
 
-fn options(workload: &Settings) -> Result<Options, String> {
+fn options(workload: &Settings) -> Result<HttpOptions, String> {
     let text = |name| workload.word(name).map(str::to_owned);
     let file = |name| workload.word(name).map(PathBuf::from);
     let is_set = "it has a default, and its kind checked it";
@@ -180,13 +180,13 @@ fn options(workload: &Settings) -> Result<Options, String> {
     }
     let trust = match (file("ca"), workload.word("insecure")) {
         (Some(_), Some("on")) => {
-            return Err("ca and insecure contradict each other; leave one of them out".into());
+            return Err("ca and insecure exclude each other; remove one of them".into());
         }
         (Some(path), _) => Trust::File(path),
         (None, Some("on")) => Trust::Anyone,
         (None, _) => Trust::Machine,
     };
-    Ok(Options {
+    Ok(HttpOptions {
         url: text(URL).expect(is_set),
         request: Written {
             method: text("method"),
@@ -209,16 +209,15 @@ fn options(workload: &Settings) -> Result<Options, String> {
 
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     if metrics.is_some() || stamps.is_some() {
-        return Err(
-            "a server of somebody else's has neither metrics nor stamps of ours; leave them out".into()
-        );
+        return Err("a third-party server has no metrics and stamps of kendall; remove these settings".into());
     }
-    let command =
-        server.word(COMMAND).ok_or("say what to start: --command 'python3 -m http.server {port}'")?;
+    let command = server
+        .word(COMMAND)
+        .ok_or("no server to start; give a command, such as --command 'python3 -m http.server {port}'")?;
     crate::host(command, listen, ready).map_err(|error| error.to_string())
 }
 
-/// Headers as they are given, those in files among them.
+/// Parses the given headers, including those in files.
 fn header_lines(given: &str) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for line in given.lines() {
@@ -237,8 +236,8 @@ fn header_lines(given: &str) -> Result<Vec<String>, String> {
 fn header(line: &str) -> Result<(String, String), String> {
     match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
-        // It may hold a secret.
-        _ => Err("a header must be \"name: value\", or @FILE for those in a file, one a line".into()),
+        // The line may contain a secret.
+        _ => Err("a header must be \"name: value\", or @FILE for those in a file, one per line".into()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! What HTTP/2 and HTTP/3 have in common: a connection carries many requests at a time, each on its own stream.
+//! The common part of HTTP/2 and HTTP/3: a connection carries many requests at a time, each on a separate stream.
 //!
-//! To the generator a stream is a connection that carries one request at a time. A new one goes onto a line that has a place
-//! left, and only if there is none is a new line laid.
+//! To the generator a stream is a connection that carries one request at a time. A new one uses a line with a free slot, and
+//! opens a new line only if there is no such line.
 
 use std::future::Future;
 use std::io;
@@ -21,9 +21,9 @@ use crate::requests::Requests;
 
 /// One end of an open connection with many streams. A clone is another end of the same connection.
 pub(crate) trait Line: Clone + Send + Sync + Sized + 'static {
-    /// What it takes to open one.
+    /// The parameters to open one.
     type Dial: Send + Sync + 'static;
-    /// Why an exchange may end without an answer.
+    /// The error that ends an exchange without an answer.
     type Error;
 
     fn open(dial: &Self::Dial, to: SocketAddr) -> impl Future<Output = io::Result<Self>>;
@@ -31,10 +31,10 @@ pub(crate) trait Line: Clone + Send + Sync + Sized + 'static {
     /// The client's port.
     fn port(&self) -> u16;
 
-    /// The most streams at a time that the server allows, as far as it has said.
+    /// The most streams at a time that the server allows, as far as it has announced.
     fn most_streams(&self) -> usize;
 
-    /// Sends a request on its own stream and reads the answer.
+    /// Sends a request on a separate stream and reads the answer.
     fn exchange(
         &mut self,
         head: Head<()>,
@@ -43,19 +43,19 @@ pub(crate) trait Line: Clone + Send + Sync + Sized + 'static {
         stamps: &mut Stamps,
     ) -> impl Future<Output = Result<Outcome, Self::Error>>;
 
-    /// What an error in an exchange with these stamps means.
+    /// The meaning of an error in an exchange with these stamps.
     fn failed(error: &Self::Error, stamps: &Stamps) -> Failed;
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// The line is going down in good order and the server has not looked at the request, which may go out again on
-    /// another (RFC 9113, section 8.7; RFC 9114, section 5.2).
+    /// The line is being closed in order and the server has not processed the request, which may be sent again on another
+    /// line (RFC 9113, section 8.7; RFC 9114, section 5.2).
     Unseen,
-    /// The stream ended so; the line lives.
+    /// The stream ended with this error; the line is still usable.
     Stream(Outcome),
-    /// The line ended so.
+    /// The line ended with this error.
     Line(Outcome),
 }
 
@@ -70,41 +70,41 @@ struct Server<L: Line> {
     /// The most streams on one line.
     most: u32,
     reuse: Reuse,
-    /// The lines that there are, as long as there is a stream on them.
-    lines: Mutex<Vec<Weak<Laid<L>>>>,
+    /// The existing lines that have at least one stream.
+    lines: Mutex<Vec<Weak<SharedLine<L>>>>,
 }
 
 /// A line, open or being opened.
-struct Laid<L> {
+struct SharedLine<L> {
     end: OnceCell<L>,
     taken: AtomicU32,
     spent: AtomicBool,
 }
 
-/// A place on a line, given back when dropped.
-struct Place<L>(Arc<Laid<L>>);
+/// A slot on a line, released when dropped.
+struct StreamSlot<L>(Arc<SharedLine<L>>);
 
-impl<L> Drop for Place<L> {
+impl<L> Drop for StreamSlot<L> {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl<L: Line> Laid<L> {
-    /// Takes a place, if one is left.
-    fn take(self: Arc<Self>, most: u32) -> Option<Place<L>> {
+impl<L: Line> SharedLine<L> {
+    /// Takes a slot, if one is free.
+    fn take(self: Arc<Self>, most: u32) -> Option<StreamSlot<L>> {
         let allowed = self.end.get().map_or(usize::MAX, L::most_streams).min(most as usize);
         let free =
             !self.spent.load(Ordering::Relaxed) && (self.taken.load(Ordering::Relaxed) as usize) < allowed;
         free.then(|| {
             self.taken.fetch_add(1, Ordering::Relaxed);
-            Place(self)
+            StreamSlot(self)
         })
     }
 }
 
 impl<L: Line> Streams<L> {
-    /// Streams for these requests, at most this many on one line, or one for each request where lines are not to be kept.
+    /// Streams for these requests, at most this many on one line, or one for each request if lines are not kept.
     pub(crate) fn new(
         requests: Arc<Requests>,
         to: SocketAddr,
@@ -118,40 +118,40 @@ impl<L: Line> Streams<L> {
 }
 
 impl<L: Line> Server<L> {
-    /// A place on a line that is open, or is laid now.
-    async fn place(&self) -> io::Result<(Place<L>, L)> {
-        let place = {
+    /// A slot on a line that is open, or on a new one.
+    async fn slot(&self) -> io::Result<(StreamSlot<L>, L)> {
+        let slot = {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
             lines.retain(|line| line.strong_count() > 0);
             let found = lines.iter().filter_map(Weak::upgrade).find_map(|line| line.take(self.most));
             found.unwrap_or_else(|| {
-                let line = Arc::new(Laid {
+                let line = Arc::new(SharedLine {
                     end: OnceCell::new(),
                     taken: AtomicU32::new(1),
                     spent: AtomicBool::new(false),
                 });
                 lines.push(Arc::downgrade(&line));
-                Place(line)
+                StreamSlot(line)
             })
         };
-        // Whoever comes first opens it, and the others wait for that.
-        let end = place.0.end.get_or_try_init(|| L::open(&self.dial, self.to)).await?.clone();
-        Ok((place, end))
+        // The first stream opens it, and the others wait for that.
+        let end = slot.0.end.get_or_try_init(|| L::open(&self.dial, self.to)).await?.clone();
+        Ok((slot, end))
     }
 }
 
-/// A stream: one place on a line, for one request after the other.
+/// A stream: one slot on a line, for one request after the other.
 struct Stream<L: Line> {
     server: Arc<Server<L>>,
-    place: Place<L>,
+    slot: StreamSlot<L>,
     end: L,
 }
 
 impl<L: Line> Connect for Streams<L> {
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
-            let (place, end) = self.0.place().await?;
-            Ok(Box::new(Stream { server: self.0.clone(), place, end }) as Box<dyn Connection>)
+            let (slot, end) = self.0.slot().await?;
+            Ok(Box::new(Stream { server: self.0.clone(), slot, end }) as Box<dyn Connection>)
         })
     }
 }
@@ -176,12 +176,12 @@ impl<L: Line> Connection for Stream<L> {
 }
 
 impl<L: Line> Stream<L> {
-    async fn ask(&mut self, index: u64, asked: usize, stamps: &mut Stamps) -> Exchange {
+    async fn ask(&mut self, index: u64, template: usize, stamps: &mut Stamps) -> Exchange {
         let requests = self.server.requests.clone();
-        let expect = requests.expect(asked);
+        let expect = requests.expect(template);
         let mut again = true;
         loop {
-            let (head, body) = requests.filled(asked, index).into_request(requests.origin());
+            let (head, body) = requests.filled(template, index).into_request(requests.origin());
             let failed = match self.end.exchange(head, body, expect, stamps).await {
                 Ok(outcome) => return Exchange { outcome, reuse: self.server.reuse },
                 Err(error) => L::failed(&error, stamps),
@@ -192,14 +192,14 @@ impl<L: Line> Stream<L> {
                 Failed::Unseen => (Outcome::Refused, Reuse::Close),
             };
             if !matches!(failed, Failed::Stream(_)) {
-                self.place.0.spent.store(true, Ordering::Relaxed);
+                self.slot.0.spent.store(true, Ordering::Relaxed);
             }
             if failed == Failed::Unseen
                 && std::mem::take(&mut again)
-                && let Ok((place, end)) = self.server.place().await
+                && let Ok((slot, end)) = self.server.slot().await
             {
                 *stamps = Stamps::default();
-                (self.place, self.end) = (place, end);
+                (self.slot, self.end) = (slot, end);
                 continue;
             }
             return Exchange { outcome, reuse };

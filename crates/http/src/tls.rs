@@ -1,4 +1,4 @@
-//! TLS: whom to believe, and which protocol to ask for.
+//! TLS: the certificates to trust, and the protocol to negotiate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 use crate::error::HttpError;
 use crate::options::{Trust, Version};
 
-/// How a client of this version of HTTP speaks TLS to servers that it trusts.
+/// The TLS configuration of a client of this version of HTTP, for the servers that it trusts.
 pub(crate) fn config(trust: &Trust, version: Version) -> Result<ClientConfig, HttpError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone());
-    // QUIC knows 1.3 only (RFC 9001, section 4.2).
+    // QUIC only supports 1.3 (RFC 9001, section 4.2).
     let builder = match version {
         Version::Http3 => builder.with_protocol_versions(&[&rustls::version::TLS13])?,
         Version::Http1 | Version::Http2 => builder.with_safe_default_protocol_versions()?,
@@ -31,7 +31,7 @@ pub(crate) fn config(trust: &Trust, version: Version) -> Result<ClientConfig, Ht
     Ok(config)
 }
 
-/// What a version of HTTP is called in TLS (RFC 7301; RFC 9113, 3.1; RFC 9114, 3.1).
+/// The ALPN name of a version of HTTP (RFC 7301; RFC 9113, 3.1; RFC 9114, 3.1).
 pub(crate) fn alpn(version: Version) -> &'static [u8] {
     match version {
         Version::Http1 => b"http/1.1",
@@ -58,10 +58,10 @@ fn roots_of(path: &Path) -> Result<RootCertStore, HttpError> {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;
         roots.add(certificate).map_err(|error| failed(error.to_string()))?;
     }
-    if roots.is_empty() { Err(failed("it holds none".into())) } else { Ok(roots) }
+    if roots.is_empty() { Err(failed("it has none".into())) } else { Ok(roots) }
 }
 
-/// Believes every certificate, and checks only that the server holds its key.
+/// Accepts every certificate, and only checks that the server has its key.
 #[derive(Debug)]
 struct Credulous(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! The workload: requests to one HTTP server, and the way to it.
+//! The workload: requests to one HTTP server, and the transport to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::error::HttpError;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::http3::{self, Http3};
-use crate::options::{Options, Version};
+use crate::options::{HttpOptions, Version};
 use crate::origin::Scheme;
 use crate::requests::Requests;
 use crate::streams::Streams;
@@ -23,7 +23,7 @@ pub struct HttpWorkload {
     way: Own,
 }
 
-/// The way of a version.
+/// The transport of a version.
 enum Own {
     Http1(Wire),
     Http2(Streams<Http2>),
@@ -34,10 +34,10 @@ impl HttpWorkload {
     /// The requests that the options describe, drawn from a seed, for the server at this address.
     ///
     /// # Errors
-    /// Fails on a URL, a request or a file that cannot be used, and where TLS cannot be set up.
-    pub fn new(address: SocketAddr, options: &Options, seed: u64) -> Result<Self, HttpError> {
+    /// Fails on a URL, a request or a file that is not valid, and if TLS cannot be set up.
+    pub fn new(address: SocketAddr, options: &HttpOptions, seed: u64) -> Result<Self, HttpError> {
         let requests = Arc::new(Requests::new(address, options, seed)?);
-        let &Options { version, reuse, streams, .. } = options;
+        let &HttpOptions { version, reuse, streams, .. } = options;
         let origin = requests.origin();
         let secured = || {
             let name = ServerName::try_from(origin.host.clone())
@@ -78,7 +78,7 @@ impl Workload for HttpWorkload {
         let which = self.requests.which(index);
         let bytes = match &self.way {
             Own::Http1(wire) => self.requests.http1(which, index, wire.reuse),
-            // Their streams fill in heads and bodies themselves.
+            // Their streams fill in heads and bodies.
             Own::Http2(_) | Own::Http3(_) => Bytes::new(),
         };
         Request::new(which as u32, bytes)

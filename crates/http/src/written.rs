@@ -1,7 +1,7 @@
-//! Requests as they are written: by options, or several in a file.
+//! Requests as the user writes them: by options, or several in a file.
 //!
-//! A file of requests is TOML with a `[[request]]` for each, or JSON lines. What a request of the file leaves out is as the
-//! options say.
+//! A file of requests is TOML with a `[[request]]` for each, or JSON lines. The options provide the defaults for the
+//! requests of the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,38 +18,38 @@ const MOST_REQUESTS: usize = 10_000;
 /// The longest file of requests, and the longest body.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// One request as it is written. What is left out is decided later.
+/// One request as the user writes it. Omitted fields get defaults later.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Written {
-    /// What its class is called.
+    /// The name of its class.
     pub name: Option<String>,
-    /// How often it comes, beside the others; 1 if left out.
+    /// Its weight relative to the others; 1 by default.
     pub weight: Option<f64>,
-    /// Its method; POST with a body and GET without, if left out.
+    /// Its method; by default POST with a body and GET without.
     pub method: Option<String>,
-    /// What it asks for, relative to the URL.
+    /// Its path, relative to the URL.
     pub path: Option<String>,
     /// Its headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Its body.
     pub body: Option<String>,
-    /// The file that its body is in.
+    /// The file with its body.
     pub body_file: Option<String>,
     /// The statuses of a good answer: 200, "200-299,304".
     #[serde(default, deserialize_with = "text_or_number")]
     pub expect_status: Option<String>,
-    /// What the body of a good answer contains.
+    /// The text that the body of a good answer contains.
     pub expect_text: Option<String>,
-    /// How long the body of a good answer is, in bytes.
+    /// The length of the body of a good answer, in bytes.
     pub expect_length: Option<u64>,
     /// The SHA-256 of the body of a good answer.
     pub expect_sha256: Option<String>,
 }
 
-/// Where a request stands in a file: "requests.toml, line 3".
-pub(crate) type Place = String;
+/// The position of a request in a file: "requests.toml, line 3".
+pub(crate) type FilePosition = String;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +75,7 @@ impl Written {
         self.weight.unwrap_or(1.0)
     }
 
-    /// This request, with what it leaves out as in `other`.
+    /// This request, with defaults from `other`.
     fn or(self, other: &Self) -> Self {
         let other = other.clone();
         let of_body = self.body.is_some() || self.body_file.is_some();
@@ -102,14 +102,14 @@ impl Written {
     /// Its body, if it has one.
     pub(crate) fn body(&self) -> Result<Option<Vec<u8>>, String> {
         match (&self.body, &self.body_file) {
-            (Some(_), Some(_)) => Err("it has a body and a body-file; leave one of them out".into()),
+            (Some(_), Some(_)) => Err("it has a body and a body-file; remove one of them".into()),
             (Some(text), None) => Ok(Some(text.clone().into_bytes())),
             (None, Some(path)) => read_bytes(Path::new(path)).map(Some),
             (None, None) => Ok(None),
         }
     }
 
-    /// What a good answer to it is.
+    /// The criteria of a good answer to it.
     pub(crate) fn expect(&self) -> Result<Expect, String> {
         fn read<T: std::str::FromStr<Err = String>>(
             name: &str,
@@ -125,7 +125,7 @@ impl Written {
         })
     }
 
-    /// What is wrong with it as a request of a file, if anything is.
+    /// The reason why it is not valid as a request of a file, if there is one.
     fn fault(&self) -> Option<String> {
         let weight = self.weight();
         let literal = |(name, value): &(&String, &String)| is_secret_header(name) && !is_reference(value);
@@ -146,7 +146,7 @@ impl Written {
             return Some(format!("its weight is {weight}; it must lie above 0 and not above 1e9"));
         }
         relative.map(|path| {
-            format!("its body-file {path:?} needs its whole path, for the file of requests may be copied elsewhere")
+            format!("its body-file {path:?} must be an absolute path, because the file of requests may be copied elsewhere")
         })
     }
 }
@@ -156,23 +156,26 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
         .map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Reads a file of requests; what they leave out is as in `base`.
-pub(crate) fn read_file(path: &Path, base: &Written) -> Result<Vec<(Written, Option<Place>)>, HttpError> {
+/// Reads a file of requests; `base` provides the defaults.
+pub(crate) fn read_file(
+    path: &Path,
+    base: &Written,
+) -> Result<Vec<(Written, Option<FilePosition>)>, HttpError> {
     let file = path.display().to_string();
     let failed = |line: usize, why: String| HttpError::InFile { place: format!("{file}, line {line}"), why };
     let bytes = read_bytes(path).map_err(|why| HttpError::Request { why })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        failed(lines(good), "it is no text in UTF-8".into())
+        failed(lines(good), "it is not text in UTF-8".into())
     })?;
-    // An object opens a JSON line and no TOML file.
+    // A JSON line begins with an object, a TOML file does not.
     let read = if text.trim_start().starts_with('{') { json_lines(&text) } else { toml(&text) };
     let requests = read.map_err(|(line, why)| failed(line, why))?;
     if requests.is_empty() {
-        return Err(failed(1, "it holds no request; write [[request]], or a JSON object a line".into()));
+        return Err(failed(1, "it has no request; write [[request]], or one JSON object per line".into()));
     }
     if let Some((line, _)) = requests.get(MOST_REQUESTS) {
-        return Err(failed(*line, format!("it holds more than {MOST_REQUESTS} requests")));
+        return Err(failed(*line, format!("it has more than {MOST_REQUESTS} requests")));
     }
     let whole = |(line, written): (usize, Written)| match written.fault() {
         Some(why) => Err(failed(line, why)),
@@ -186,7 +189,7 @@ fn lines(text: &[u8]) -> usize {
     1 + text.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Requests with their lines, or a line and what is wrong there.
+/// Requests with their lines, or an error with its line.
 type Lines = Result<Vec<(usize, Written)>, (usize, String)>;
 
 fn toml(text: &str) -> Lines {

@@ -42,7 +42,9 @@ pub use link_run::{LinkHops, LinkRun, LinkRunRecord, RelayRecord};
 pub use live::Live;
 pub use load_trial::LoadTrial;
 pub use machine::{Offer, inspect};
-pub use peak::{DisturbedProbes, Event, LightLoad, Peak, PeakError, PeakPlan, PeakSetting, capacity, peak};
+pub use peak::{
+    DisturbedProbes, Event, LightLoad, Peak, PeakError, PeakPlan, PeakSetting, UnfinishedBy, capacity, peak,
+};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, stop_when_stdin_ends};
 pub use stop::TrialPrecision;

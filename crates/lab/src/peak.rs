@@ -13,7 +13,7 @@ use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
-use kendall_evidence::peak::{Aim, Ask, Curve, PeakResult, Probe, Sighting, requests_needed, search};
+use kendall_evidence::peak::{Aim, Ask, Curve, PeakResult, Probe, Sighting, Why, requests_needed, search};
 use kendall_experiment::Probing;
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
@@ -41,6 +41,9 @@ const MOST_USERS: u32 = 64;
 const GROWS: f64 = 1.05;
 /// The share of a probe in which the system reaches its steady state.
 const WARMUP: f64 = 0.15;
+/// A search typically takes this many times the length of a probe: seven probes towards the answer, one of them repeated for longer, and
+/// three confirmations of double length.
+const TYPICAL: u32 = 17;
 /// A server that is still slow this long after a probe will not recover.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
 /// It has recovered when a request takes no more than this many times the response time at the start.
@@ -71,6 +74,8 @@ pub enum PeakError {
     Generator { rate_per_s: f64, why: String },
     #[error("interrupted")]
     Interrupted,
+    #[error("the budget of {:.0} s is spent", .0.as_secs_f64())]
+    OutOfTime(Duration),
 }
 
 /// The aim and the settings of a search.
@@ -80,6 +85,8 @@ pub struct PeakPlan {
     pub aim: Aim,
     /// The shortest probe.
     pub probe: Duration,
+    /// The search takes no longer than this; it then ends with what it knows.
+    pub budget: Duration,
     /// How to load the system.
     pub setting: PeakSetting,
 }
@@ -115,6 +122,8 @@ pub enum Event<'a> {
     Users(u32, f64),
     /// The light load is measured, and this is the initial model.
     Light(&'a LightLoad, &'a Curve),
+    /// The search is expected to take this long.
+    Expected(Duration),
     /// A probe starts, of this length.
     Asking(&'a Ask, Duration),
     /// A probe is done, with what other work the machine did, where that may have affected it.
@@ -138,6 +147,19 @@ pub struct Peak {
     /// How other programs disturbed the probes, if they did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<DisturbedProbes>,
+    /// Why the search ended before its answer was confirmed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<UnfinishedBy>,
+}
+
+/// Why a search for a peak ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnfinishedBy {
+    /// The user interrupted it.
+    Interrupt,
+    /// Another probe would not have fitted into the budget.
+    Budget,
 }
 
 /// Probes during which other programs or the host used a significant part of the machine.
@@ -199,9 +221,20 @@ pub fn peak(
         }
         Ok::<_, PeakError>(sighting)
     };
-    let found = search(&plan.aim, curve, light_per_s, plan.setting.seed, &mut probe)?;
+    let (found, unfinished) = match search(&plan.aim, curve, light_per_s, plan.setting.seed, &mut probe) {
+        Ok(found) => (found, None),
+        Err(ended) => match (ended.why, ended.found) {
+            (PeakError::Interrupted, found) if !found.probes.is_empty() => {
+                (found, Some(UnfinishedBy::Interrupt))
+            }
+            (PeakError::OutOfTime(_), found) if !found.probes.is_empty() => {
+                (found, Some(UnfinishedBy::Budget))
+            }
+            (why, _) => return Err(why),
+        },
+    };
     let usl_peak = light.usl_peak().map(|peak| (peak.users, peak.throughput_per_s));
-    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.setting.seed, disturbed })
+    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.setting.seed, disturbed, unfinished })
 }
 
 /// Measures the throughput limit of a system by closed populations of one user, two, four and so on, each for a second. Returns

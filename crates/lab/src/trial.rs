@@ -14,7 +14,7 @@ use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warm
 use kendall_archive::TrialWriter;
 use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
 use kendall_link::LinkSettings;
-use kendall_load::{Plan, Progress, RowBatches, run};
+use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::{RecordError, RequestRow, counts, stamps};
 use kendall_station::{Arrivals, Law};
 
@@ -37,6 +37,11 @@ const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
 /// This many answers give the capacity to about 2 %, if service times vary no more than exponential ones. At 95 % of capacity, an
 /// error of 2 % moves the mean waiting time by 40 %.
 const ENOUGH: u64 = 2000;
+/// Throughput that grows by less than this share, for twice as many users, grows no more; that must show this many times in a row.
+const GROWS: f64 = 1.02;
+const ENOUGH_FLAT: u32 = 2;
+/// No more users than this send requests while the capacity is measured.
+const MOST_USERS: u32 = 512;
 
 /// The settings of one trial.
 pub(crate) struct Task<'a> {
@@ -123,34 +128,22 @@ impl Bench<'_> {
         let server = self.serve(combination, folder, None)?;
         let workload = self.workload(server.address(), combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
-        let population = servers.get().saturating_mul(4);
-        let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
         // As in the trials, where real-time threads of the generator take processor time from the server.
         let goes_first = combination.load.word("arrivals") != Some("closed");
-        let mut length = CALIBRATE;
-        loop {
-            let plan =
-                Plan { connections: population, goes_first, ..Plan::lasting(arrivals.clone(), length, seed) };
-            // The system reaches its steady state during the first fifth.
-            let end_ns = length.as_nanos() as i64;
-            let counted = end_ns / 5..end_ns;
-            let is_counted = |row: &RequestRow| {
-                row.response_ns().and(row.completed).is_some_and(|completed| counted.contains(&completed))
-            };
-            let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
-            let (_, answered) = run(&plan, &*workload, &Progress::default(), cancel, count)?;
-            length *= 2;
-            if answered >= ENOUGH || length > CALIBRATE_AT_MOST || cancel.load(Ordering::Relaxed) {
-                server.stop()?;
-                let seconds = (counted.end - counted.start) as f64 / 1e9;
-                let capacity_per_s = answered as f64 / seconds;
-                return if answered == 0 {
-                    Err(TrialError::NoCapacity { seconds })
-                } else {
-                    Ok(capacity_per_s)
-                };
-            }
+        let full = FullLoad { workload: &*workload, goes_first, seed, cancel };
+        let mut population = servers.get().saturating_mul(4);
+        let mut most_per_s = full.answered_per_s(population)?;
+        // Users wait for much else than another program's server: for the network, for timers, for a second program behind it. So
+        // their number grows until throughput does not.
+        let mut flat = if let Home::Here = self.system.home { ENOUGH_FLAT } else { 0 };
+        while flat < ENOUGH_FLAT && population < MOST_USERS && !cancel.load(Ordering::Relaxed) {
+            population *= 2;
+            let per_s = full.answered_per_s(population)?;
+            flat = if per_s < GROWS * most_per_s { flat + 1 } else { 0 };
+            most_per_s = most_per_s.max(per_s);
         }
+        server.stop()?;
+        Ok(most_per_s)
     }
 
     /// Calibrates a server that writes no stamps. Its rate at full load is known already, or is measured now if the laboratory
@@ -292,5 +285,45 @@ fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
     match std::fs::remove_file(&file) {
         Err(source) if source.kind() != ErrorKind::NotFound => Err(RecordError::Write { path: file, source }),
         _ => Ok(counted.into_iter().collect()),
+    }
+}
+
+/// Users without think time, whose throughput is measured.
+struct FullLoad<'a> {
+    workload: &'a dyn Workload,
+    goes_first: bool,
+    seed: u64,
+    cancel: &'a AtomicBool,
+}
+
+impl FullLoad<'_> {
+    /// The requests per second that these users get answered.
+    fn answered_per_s(&self, population: u32) -> Result<f64, TrialError> {
+        let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
+        let mut length = CALIBRATE;
+        loop {
+            let plan = Plan {
+                connections: population,
+                goes_first: self.goes_first,
+                ..Plan::lasting(arrivals.clone(), length, self.seed)
+            };
+            // The system reaches its steady state during the first fifth.
+            let end_ns = length.as_nanos() as i64;
+            let counted = end_ns / 5..end_ns;
+            let is_counted = |row: &RequestRow| {
+                row.response_ns().and(row.completed).is_some_and(|completed| counted.contains(&completed))
+            };
+            let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
+            let (_, answered) = run(&plan, self.workload, &Progress::default(), self.cancel, count)?;
+            length *= 2;
+            if answered >= ENOUGH || length > CALIBRATE_AT_MOST || self.cancel.load(Ordering::Relaxed) {
+                let seconds = (counted.end - counted.start) as f64 / 1e9;
+                return if answered == 0 {
+                    Err(TrialError::NoCapacity { seconds })
+                } else {
+                    Ok(answered as f64 / seconds)
+                };
+            }
+        }
     }
 }

@@ -326,7 +326,10 @@ impl Series<'_> {
     ) -> Result<Result<Validated, NoPrediction>, ValidationError> {
         let observed = self.observed()?.observed?;
         let predictor = Predictor::new(&observed, self.of.setting.seed);
-        let capacity_per_s = predictor.capacity_per_s(None).value;
+        let capacity_per_s = match predictor.capacity_per_s(&Question::at(1.0, 1)) {
+            Ok(capacity_per_s) => capacity_per_s.value,
+            Err(why) => return Ok(Err(why)),
+        };
         let rate_per_s = share * capacity_per_s;
         let counted_s = self.of.high_duration.as_secs_f64() * (1.0 - WARMUP);
         let question = Question::at(rate_per_s, (rate_per_s * counted_s) as u64);

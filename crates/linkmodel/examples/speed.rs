@@ -1,4 +1,4 @@
-//! How many packets a second the model takes, discipline by discipline, beside a queue that does nothing else.
+//! The number of packets per second of the model, by discipline, compared with a plain queue.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -7,11 +7,11 @@ use std::time::Instant;
 use kendall_linkmodel::{Ecn, Link, Packet, Settings};
 
 const PACKETS: u64 = 400_000;
-/// Of this many runs the fastest counts: whatever else the machine does only slows it down.
+/// The fastest of this many runs counts: other work of the machine only slows a run down.
 const RUNS: u32 = 15;
 
 fn main() {
-    println!("{:>7.1} M packets/s  a queue that does nothing else", fastest(plain_queue) / 1e6);
+    println!("{:>7.1} M packets/s  a plain queue", fastest(plain_queue) / 1e6);
     for settings in [
         "",
         "delay=20ms",
@@ -21,7 +21,7 @@ fn main() {
         "rate=1gbit delay=1ms jitter=500us normal queue=150k loss=1% burst 5 corrupt=0.1% duplicate=0.1% reorder=1%",
     ] {
         for logged in [false, true] {
-            let settings_of = settings.parse().expect("settings that can be");
+            let settings_of = settings.parse().expect("the settings are valid");
             let per_s = fastest(|| packets_through(&settings_of, logged));
             let log = if logged { ", logged" } else { "" };
             println!("{:>7.1} M packets/s  {settings}{log}", per_s / 1e6);
@@ -55,7 +55,7 @@ fn plain_queue() {
 
 /// Offers packets 5 % faster than a gigabit carries them, and takes out what is due after each.
 fn packets_through(settings: &Settings, logged: bool) {
-    let mut link = Link::new(settings, 1, 0).expect("settings that can be");
+    let mut link = Link::new(settings, 1, 0).expect("the settings are valid");
     if logged {
         link = link.logged(10_000_000);
     }

@@ -1,12 +1,12 @@
 //! Controlled delay (Nichols, Jacobson, McGregor and Iyengar, RFC 8289): a queue whose packets wait for longer than a
-//! target over a whole interval drops one, and then another, ever sooner, until they no longer do.
+//! target during a whole interval drops one, and then more at shrinking intervals, until they no longer do.
 
 use crate::counters::Ledger;
 use crate::drops::Cause;
 use crate::line::{Line, Waiting};
 use crate::packet::Ecn;
 
-/// What CoDel does to a packet whose ends understand marks.
+/// The treatment of packets whose ends support marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Warning {
     /// It marks the packet instead of dropping it (RFC 3168).
@@ -19,11 +19,11 @@ pub enum Warning {
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDel {
-    /// The standing wait that is acceptable, in ns.
+    /// The acceptable standing wait, in ns.
     pub target_ns: i64,
-    /// For how long it may be exceeded, in ns: about the longest usual round-trip time.
+    /// How long it may be exceeded, in ns: about the longest usual round-trip time.
     pub interval_ns: i64,
-    /// What befalls packets that could be marked.
+    /// The treatment of packets that support marks.
     pub warning: Warning,
 }
 
@@ -34,24 +34,24 @@ impl Default for CoDel {
     }
 }
 
-/// After this many intervals without a drop it no longer starts at the rate it had reached (RFC 8289, section 5.5).
+/// After this many intervals without a drop it no longer resumes at its previous rate (RFC 8289, section 5.5).
 const FORGETS_AFTER: i64 = 16;
 
 /// The controller of one queue. The names in parentheses are those of RFC 8289, section 5.
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     settings: CoDel,
-    /// When the wait will have been above the target for an interval (`first_above_time_`).
+    /// The instant at which the wait will have been above the target for an interval (`first_above_time_`).
     due_ns: Option<i64>,
     /// Whether it is dropping (`dropping_`).
     dropping: bool,
-    /// When the next packet is to be dropped (`drop_next_`).
+    /// When to drop the next packet (`drop_next_`).
     next_ns: i64,
     /// Drops since it began to drop (`count_`).
     count: u64,
-    /// That number when it last began (`lastcount_`).
+    /// The value of that number when dropping last began (`lastcount_`).
     last_count: u64,
-    /// The largest packet so far: a queue with no more than one is never too long (`MAXPACKET`).
+    /// The largest packet up to now: a queue with no more than one is never too long (`MAXPACKET`).
     largest_bytes: u64,
 }
 
@@ -68,7 +68,7 @@ impl Controller {
         }
     }
 
-    /// Takes the next packet of a line that is not to be dropped (`dequeue`).
+    /// Takes the next packet of a line that should not be dropped (`dequeue`).
     pub(crate) fn take<T>(
         &mut self,
         now_ns: i64,
@@ -100,7 +100,7 @@ impl Controller {
         head
     }
 
-    /// Takes the head of the line and says whether it has been too long (`dodequeue`).
+    /// Takes the head of the line and returns whether the wait has been above the target for too long (`dodequeue`).
     fn look<T>(&mut self, now_ns: i64, line: &mut Line<T>) -> (Option<Waiting<T>>, bool) {
         let Some(head) = line.take() else {
             self.due_ns = None;
@@ -115,7 +115,7 @@ impl Controller {
         (Some(head), now_ns >= due_ns)
     }
 
-    /// Starts to drop, near the rate that controlled the queue last time if that is not long ago.
+    /// Begins to drop, near the rate that controlled the queue last time if that was recent.
     fn begin(&mut self, now_ns: i64) {
         let delta = self.count - self.last_count;
         let recent = now_ns - self.next_ns < FORGETS_AFTER * self.settings.interval_ns;
@@ -125,12 +125,12 @@ impl Controller {
         self.dropping = true;
     }
 
-    /// When the next packet is due to be dropped (`control_law`).
+    /// The instant of the next drop (`control_law`).
     fn after(&self, at_ns: i64) -> i64 {
         at_ns + (self.settings.interval_ns as f64 / (self.count as f64).sqrt()) as i64
     }
 
-    /// Drops the packet, or marks it and gives it back.
+    /// Drops the packet, or marks it and returns it.
     fn warn<T>(&self, now_ns: i64, mut head: Waiting<T>, ledger: &mut Ledger) -> Option<Waiting<T>> {
         if self.settings.warning == Warning::Drop || head.packet.ecn == Ecn::NotCapable {
             ledger.dropped(now_ns, head.packet.flow, Cause::Aqm);

@@ -1,20 +1,20 @@
-//! What has happened on a link so far, counted.
+//! Counters of the events on a link.
 
 use crate::drops::{Cause, Drops};
 use crate::log::FlowLog;
 
-/// What has happened on a link so far. At any time `offered + copies = delivered + dropped + inside`.
+/// Counters of the events on a link. At any time `offered + copies = delivered + dropped + inside`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that were handed to the link.
+    /// Packets that were passed to the link.
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that were handed out, copies included.
+    /// Packets that the link delivered, copies included.
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Packets that came from nowhere: the wire delivered a packet once more.
+    /// Extra packets: the wire delivered a packet once more.
     pub copies: u64,
     /// Packets that will not arrive.
     pub dropped: Drops,
@@ -28,7 +28,7 @@ pub struct Counters {
     pub inside: u64,
 }
 
-/// Where the parts of a link write down what they did.
+/// The counters and log that the parts of a link write.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) counters: Counters,

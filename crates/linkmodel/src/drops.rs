@@ -1,28 +1,28 @@
 //! Packets that did not arrive, counted by cause.
 
-/// Why a packet did not arrive.
+/// The reason why a packet did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The queue had no room.
+    /// The queue was full.
     Overflow,
     /// CoDel dropped it because packets had waited for too long.
     Aqm,
     /// The wire lost it.
     Lost,
-    /// More packets were on the wire than the link has memory for.
+    /// The link's memory for packets on the wire was full.
     WireFull,
 }
 
 /// Packets that did not arrive, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// The queue had no room.
+    /// The queue was full.
     pub overflow: u64,
     /// CoDel dropped them.
     pub aqm: u64,
     /// The wire lost them.
     pub lost: u64,
-    /// The link had no memory for more packets on its wire.
+    /// The link's memory for packets on the wire was full.
     pub wire_full: u64,
 }
 

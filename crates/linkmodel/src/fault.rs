@@ -1,86 +1,86 @@
-//! What can be wrong with the settings of a link, in sentences for users.
+//! The errors of the settings of a link, with messages for users.
 
 use thiserror::Error;
 
 use crate::names::names;
 
-/// Settings that cannot be.
+/// The reason why settings are not valid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// Not a time.
+    /// The value is not a time.
     #[error("\"{text}\" is not a time; write it with its unit, like 20ms, 1.5s or 100us")]
     NotATime {
-        /// What was written.
+        /// The value.
         text: String,
     },
-    /// Not a rate.
+    /// The value is not a rate.
     #[error("\"{text}\" is not a rate; write it in bits like 10mbit or 1.5gbit, or in bytes like 2MB/s")]
     NotARate {
-        /// What was written.
+        /// The value.
         text: String,
     },
-    /// Not a size.
+    /// The value is not a size.
     #[error("\"{text}\" is not a size; write it in bytes like 1500, 64k (64 000), 64KiB or 1M")]
     NotASize {
-        /// What was written.
+        /// The value.
         text: String,
     },
-    /// Not a share.
+    /// The value is not a share.
     #[error("\"{text}\" is not a share of the packets; write it like 0.1% or 0.001")]
     NotAShare {
-        /// What was written.
+        /// The value.
         text: String,
     },
-    /// Not what a setting is written like.
+    /// The value does not have the format of its setting.
     #[error("{setting} cannot be \"{text}\"; it is {expected}")]
     NotAValue {
         /// Its name.
         setting: &'static str,
-        /// What was written.
+        /// The value.
         text: String,
-        /// What can be written.
+        /// The valid format.
         expected: &'static str,
     },
-    /// No such setting.
-    #[error("a link has no \"{name}\"; it has {}", names())]
+    /// The setting does not exist.
+    #[error("a link has no setting \"{name}\"; the settings are {}", names())]
     NoSuchSetting {
-        /// What was written.
+        /// The name.
         name: String,
     },
-    /// Asked for twice.
+    /// The setting is given twice.
     #[error("{name} is given twice")]
     Twice {
         /// Its name.
         name: String,
     },
-    /// Out of bounds.
+    /// The value is out of bounds.
     #[error("{setting} is out of bounds: it must be {bounds}")]
     OutOfBounds {
         /// Its name.
         setting: &'static str,
-        /// From where to where it may be.
+        /// The bounds.
         bounds: &'static str,
     },
-    /// More jitter than delay.
+    /// The jitter is larger than the delay.
     #[error(
-        "a jitter of {jitter} is more than the delay of {delay}, and no packet arrives before it was sent; ask for \
+        "a jitter of {jitter} is more than the delay of {delay}, but no packet arrives before it was sent; set \
          more delay or less jitter"
     )]
     MoreJitterThanDelay {
-        /// As asked.
+        /// The setting.
         jitter: String,
-        /// As asked.
+        /// The setting.
         delay: String,
     },
-    /// Not enough memory for the packets on the wire.
+    /// The memory is too small for the packets on the wire.
     #[error(
-        "at this rate and delay {needed_bytes} bytes are on the wire, more than the {wire_bytes} that there is memory \
-         for; ask for a larger wire"
+        "at this rate and delay {needed_bytes} bytes are on the wire, more than its memory of {wire_bytes} \
+         bytes; set a larger wire"
     )]
     WireTooSmall {
         /// Rate × delay, in bytes.
         needed_bytes: u64,
-        /// As asked.
+        /// The setting.
         wire_bytes: u64,
     },
     /// A path without links.

@@ -1,5 +1,5 @@
-//! Flow queue CoDel (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet, RFC 8290): flows take turns by deficit round
-//! robin, those that have just begun first, and CoDel keeps the line of each one short.
+//! Flow queue CoDel (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet, RFC 8290): flows alternate by deficit round
+//! robin, new ones first, and CoDel keeps the line of each one short.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use crate::line::{Line, Waiting};
 use crate::packet::Packet;
 use kendall_stats::random::mix;
 
-/// How many lines there are (RFC 8290, section 5.2.3: the default of its implementations).
+/// The number of lines (RFC 8290, section 5.2.3: the default of its implementations).
 pub const LINES: usize = 1024;
-/// How many packets an overflow drops at most at once (section 4.1.3).
+/// The most packets that an overflow drops at once (section 4.1.3).
 const BATCH: usize = 64;
 
 /// The parameters of FQ-CoDel.
@@ -20,7 +20,7 @@ const BATCH: usize = 64;
 pub struct FqCoDel {
     /// CoDel's, for each line.
     pub codel: CoDel,
-    /// How many bytes a flow may send in its turn.
+    /// The number of bytes that a flow may send in its turn.
     pub quantum_bytes: u32,
 }
 
@@ -31,9 +31,9 @@ impl Default for FqCoDel {
     }
 }
 
-/// Where the line of a flow stands.
+/// Whether the line of a flow is in one of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ListState {
     Idle,
     Listed,
 }
@@ -42,9 +42,9 @@ enum Place {
 struct Flow<T> {
     line: Line<T>,
     controller: Controller,
-    /// What it may still send in this turn, in bytes.
+    /// The bytes that it may still send in this turn.
     deficit: i64,
-    place: Place,
+    state: ListState,
 }
 
 /// The lines of all flows.
@@ -64,7 +64,7 @@ impl<T> Flows<T> {
             line: Line::new(),
             controller: Controller::new(settings.codel),
             deficit: 0,
-            place: Place::Idle,
+            state: ListState::Idle,
         };
         Self {
             settings,
@@ -86,8 +86,8 @@ impl<T> Flows<T> {
         let flow = &mut self.flows[index];
         self.bytes += u64::from(packet.bytes);
         flow.line.add(now_ns, packet);
-        if flow.place == Place::Idle {
-            flow.place = Place::Listed;
+        if flow.state == ListState::Idle {
+            flow.state = ListState::Listed;
             flow.deficit = i64::from(self.settings.quantum_bytes);
             self.new.push_back(index as u16);
         }
@@ -96,7 +96,7 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Drops half of the longest line from its head, but no more than a batch (section 4.1.3).
+    /// Drops half of the longest line from its head, but at most a batch (section 4.1.3).
     fn drop_from_longest(&mut self, now_ns: i64, ledger: &mut Ledger) {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.line.bytes()).expect("there are lines");
         let enough_bytes = longest.line.bytes().div_ceil(2);
@@ -112,7 +112,7 @@ impl<T> Flows<T> {
         self.bytes -= dropped_bytes;
     }
 
-    /// Takes the packet whose turn it is (section 4.2).
+    /// Takes the next packet (section 4.2).
     pub(crate) fn take(&mut self, now_ns: i64, ledger: &mut Ledger) -> Option<Waiting<T>> {
         loop {
             let (from_new, index) = match (self.new.front(), self.old.front()) {
@@ -135,13 +135,13 @@ impl<T> Flows<T> {
                     flow.deficit -= i64::from(head.packet.bytes);
                     return Some(head);
                 }
-                // A flow that empties waits for its turn among the old ones, so that it cannot stay new for ever.
+                // A flow that empties joins the old ones, so that it cannot stay new for ever.
                 None if from_new && !self.old.is_empty() => {
                     self.unlist(from_new);
                     self.old.push_back(index);
                 }
                 None => {
-                    flow.place = Place::Idle;
+                    flow.state = ListState::Idle;
                     self.unlist(from_new);
                 }
             }

@@ -1,15 +1,15 @@
-//! How the delays of packets vary, and which packets are overtaken.
+//! The variation of the delays of packets, and the packets that are overtaken.
 
 use crate::random::Stream;
 
-/// How the delays of packets differ from the delay asked for.
+/// The difference of the delays of packets from the set delay.
 ///
-/// Each packet's is drawn by itself, but packets keep their order: one that would overtake another arrives with it. So
-/// where packets follow each other faster than the jitter is large, the slow ones hold up those behind them, and the mean
-/// delay rises, as it does on a path whose delay varies but whose packets stand in line.
+/// It is drawn independently for each packet, but packets keep their order: one that would overtake another arrives with
+/// it. So if packets follow each other faster than the jitter is large, the slow ones delay those behind them, and the
+/// mean delay rises, as on a path whose delay varies but which keeps the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
-    /// Its size, in ns; what that means depends on the law.
+    /// Its size, in ns; the meaning depends on the law.
     pub spread_ns: i64,
     /// The law of the differences.
     pub law: Law,
@@ -23,12 +23,13 @@ pub enum Law {
     Uniform,
     /// Normal; the spread is its standard deviation.
     Normal,
-    /// Three parts of a Pareto law of index 3, cut off at ten times its least value, and one of a normal law, which is
-    /// how netem mixes them: most packets come a little early and a few very late. The spread is its standard deviation.
+    /// Three parts of a Pareto law of index 3, truncated at ten times its least value, and one of a normal law, which is
+    /// how netem mixes them: most packets arrive a little early and a few very late. The spread is its standard
+    /// deviation.
     ParetoNormal,
 }
 
-/// No law goes further than this many spreads from the mean. One draw in a million million would.
+/// The largest deviation of a draw from the mean, in spreads. One draw in 10¹² would exceed it.
 const FURTHEST: f64 = 16.0;
 
 /// The Pareto law of index 3 on 1 to 10 has the density 3/(0.999 x⁴), so this mean and this standard deviation …
@@ -75,8 +76,8 @@ impl Jitter {
 pub struct Reorder {
     /// The probability that a packet is held back.
     pub share: f64,
-    /// How many packets overtake it.
+    /// The number of packets that overtake it.
     pub distance: u32,
-    /// How long it waits for them at most, in ns: after the last packet of a flow no other may come.
+    /// The longest time that it waits for them, in ns: after the last packet of a flow no other may come.
     pub within_ns: i64,
 }

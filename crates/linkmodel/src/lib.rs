@@ -1,4 +1,4 @@
-//! A network link as a pure model: packets go in at one instant and come out at another, or not at all.
+//! A network link as a pure model: packets enter at one instant and leave at another, or not at all.
 //!
 //! ```text
 //!  offer ─▶ queue ──────────────▶ sender ──────────▶ wire ─▶ poll
@@ -7,9 +7,10 @@
 //!           FQ-CoDel; marks       exact to the ns
 //! ```
 //!
-//! It does no I/O and reads no clock: instants are arguments, chance comes from a seed, so the same packets at the same
-//! instants always fare the same. It drives real packets between namespaces (`kendall-link`) as well as protocols in
-//! virtual time. A [`Link`] is one direction of one link; a [`Path`] is one direction of several in a row.
+//! It does no I/O and reads no clock: instants are arguments, and randomness comes from a seed, so the same packets at
+//! the same instants always have the same outcome. It drives real packets between namespaces (`kendall-link`) as well
+//! as protocols in virtual time. A [`Link`] is one direction of one link; a [`Path`] is one direction of several in a
+//! row.
 //!
 //! ```
 //! use kendall_linkmodel::{Ecn, Link, Packet, Settings};

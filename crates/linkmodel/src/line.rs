@@ -1,4 +1,4 @@
-//! Packets that wait in the order in which they came.
+//! Packets that wait in order of arrival.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(crate) struct Waiting<T> {
     pub(crate) marked: bool,
 }
 
-/// Packets in the order in which they came.
+/// Packets in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Line<T> {
     packets: VecDeque<Waiting<T>>,

@@ -1,4 +1,4 @@
-//! One direction of one link: a queue, a sender and a wire, one behind the other.
+//! One direction of one link: a queue, a sender and a wire in series.
 
 use crate::counters::{Counters, Ledger};
 use crate::fault::Fault;
@@ -10,14 +10,14 @@ use crate::rate::Sender;
 use crate::settings::Settings;
 use crate::wire::Wire;
 
-/// The bytes as which a packet counts at least, an IPv4 header: so a bound on bytes is also one on packets.
+/// The least size of a packet, an IPv4 header: so a limit on bytes is also one on packets.
 pub const SMALLEST_BYTES: u32 = 20;
 
 /// One direction of one link.
 ///
-/// Packets are handed in with [`offer`](Self::offer) and come out of [`poll`](Self::poll). Everything that happens
-/// inside has its exact instant in virtual time, so neither how often one polls nor how late changes what comes out or
-/// when it was due. Instants are in ns on any one clock, and one that is earlier than the last is taken for the last.
+/// Packets enter through [`offer`](Self::offer) and leave through [`poll`](Self::poll). Every event inside has its exact
+/// instant in virtual time, so neither the frequency nor the delay of polling changes the deliveries or their instants.
+/// Instants are in ns on any one clock; one that is earlier than the last counts as the last.
 #[derive(Debug)]
 pub struct Link<T> {
     queue: Queue<T>,
@@ -29,11 +29,11 @@ pub struct Link<T> {
 }
 
 impl<T> Link<T> {
-    /// A link with nothing on it. Chance is drawn from the seed; a trace of rates begins at `start_ns`.
+    /// An empty link. Random draws come from the seed; a trace of rates begins at `start_ns`.
     ///
     /// # Errors
     ///
-    /// Where the settings contradict each other or are out of bounds: see [`Settings::check`].
+    /// Fails if the settings contradict each other or are out of bounds: see [`Settings::check`].
     pub fn new(settings: &Settings, seed: u64, start_ns: i64) -> Result<Self, Fault> {
         settings.check()?;
         Ok(Self {
@@ -53,7 +53,7 @@ impl<T> Link<T> {
         self
     }
 
-    /// Hands a packet to the link.
+    /// Passes a packet to the link.
     pub fn offer(&mut self, now_ns: i64, mut packet: Packet<T>) {
         self.advance(now_ns);
         packet.bytes = packet.bytes.max(SMALLEST_BYTES);
@@ -66,31 +66,31 @@ impl<T> Link<T> {
         self.advance(now_ns);
     }
 
-    /// Takes the next packet that has arrived by now, earliest first. Call it until there is none.
+    /// Takes the next packet that has arrived by now, earliest first. Call it until it returns `None`.
     pub fn poll(&mut self, now_ns: i64) -> Option<Delivery<T>> {
         self.advance(now_ns);
         self.wire.take(self.now_ns, &mut self.ledger)
     }
 
-    /// When to poll next if nothing is offered until then; `None` where nothing is inside.
+    /// When to poll next if no packet is offered until then; `None` if the link is empty.
     pub fn next_ns(&self) -> Option<i64> {
-        // What is sent later also arrives later than what passes already, but may arrive before what is held back.
+        // A packet that is sent later also arrives later than those in transit, but may arrive before those that are
+        // held back.
         let sends = self.sends_next_ns().filter(|_| !self.wire.passes());
         self.wire.next_ns().into_iter().chain(sends).min()
     }
 
-    /// What has happened so far.
+    /// The counters up to now.
     pub fn counters(&self) -> Counters {
         self.ledger.counters
     }
 
-    /// The bytes that wait in the queue, the packet that is being sent not among them.
+    /// The bytes that wait in the queue, without the packet that is being sent.
     pub fn queue_bytes(&self) -> u64 {
         self.queue.bytes()
     }
 
-    /// Whether a packet that is offered now is sure not to be dropped for want of room: for those whose packets must not
-    /// be lost.
+    /// Whether a packet that is offered now will certainly fit the queue: for callers whose packets must not be lost.
     pub fn has_room(&self, bytes: u32) -> bool {
         let bytes = u64::from(bytes.max(SMALLEST_BYTES));
         let queued = self.queue.bytes() + bytes;
@@ -103,14 +103,14 @@ impl<T> Link<T> {
     }
 
     /// Takes the rows of the log whose span is over: oldest first, within a span by flow. Deliveries count when they are
-    /// polled, so the rows are complete once everything due by now has been.
+    /// polled, so the rows are complete once everything due by now was polled.
     pub fn drain_log(&mut self, now_ns: i64) -> impl Iterator<Item = FlowRow> + use<T> {
         self.advance(now_ns);
         let complete_ns = self.wire.next_ns().map_or(self.now_ns, |next_ns| next_ns.min(self.now_ns));
         self.ledger.log.as_mut().map(|log| log.drain(complete_ns)).into_iter().flatten()
     }
 
-    /// Takes the rows that are still open as well: for the end of a run.
+    /// Takes the open rows as well: for the end of a run.
     pub fn finish_log(&mut self) -> impl Iterator<Item = FlowRow> + use<T> {
         self.ledger.log.as_mut().map(|log| log.drain(i64::MAX)).into_iter().flatten()
     }
@@ -120,7 +120,7 @@ impl<T> Link<T> {
         let now_ns = now_ns.max(self.now_ns);
         if let Some(sender) = &mut self.sender {
             while !self.queue.is_empty() {
-                // It was free before only if the packet has come just now.
+                // It was free before only if the packet has just arrived.
                 let start_ns = sender.free_ns().max(self.now_ns);
                 if start_ns > now_ns {
                     break;

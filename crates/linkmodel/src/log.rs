@@ -1,28 +1,29 @@
-//! What happened to each flow in each short span of time: a table that grows at one end and is drained at the other.
+//! A log of the events of each flow in each short span of time: a table that grows at one end and is drained at the
+//! other.
 
 use std::collections::BTreeMap;
 
 use crate::drops::Drops;
 
-/// How many rows wait to be drained at most. A link that carries more flows than that in the time between two drains
-/// books the rest on the flow [`OTHERS`].
+/// The most rows that wait to be drained. A link with more flows between two drains counts the rest on the flow
+/// [`OTHERS`].
 const MOST_ROWS: usize = 16_384;
 
-/// The flow on which a log books what it has no row for.
+/// The flow that collects the events without a row.
 pub const OTHERS: u64 = 0;
 
-/// What one flow did in one span of time.
+/// The events of one flow in one span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowRow {
     /// When the span begins, in ns on the clock of the caller.
     pub start_ns: i64,
-    /// Whose packets these are.
+    /// The flow of these packets.
     pub flow: u64,
-    /// Packets handed to the link.
+    /// Packets passed to the link.
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that came out, copies included.
+    /// Packets that the link delivered, copies included.
     pub delivered: u64,
     /// Their bytes: the goodput.
     pub delivered_bytes: u64,
@@ -32,18 +33,18 @@ pub struct FlowRow {
     pub marked: u64,
     /// Packets that left the queue for the wire.
     pub sent: u64,
-    /// The shortest time that one of those had waited in the queue, in ns; 0 where none was sent.
+    /// The shortest wait of one of those in the queue, in ns; 0 if none was sent.
     pub wait_min_ns: i64,
     /// The longest, in ns.
     pub wait_max_ns: i64,
     /// The sum over them, in ns; divided by `sent` it is the mean.
     pub wait_sum_ns: i64,
-    /// The most bytes of all flows that any of its packets found waiting when it came.
+    /// The most waiting bytes of all flows that any of its packets found on arrival.
     pub queue_bytes_max: u64,
 }
 
 impl FlowRow {
-    /// The mean time in the queue of the packets that left it, in ns; `None` where none did.
+    /// The mean time in the queue of the packets that left it, in ns; `None` if none did.
     pub fn wait_mean_ns(&self) -> Option<f64> {
         (self.sent > 0).then(|| self.wait_sum_ns as f64 / self.sent as f64)
     }
@@ -69,7 +70,7 @@ impl FlowLog {
         Self { every_ns: every_ns.max(1), rows: BTreeMap::new() }
     }
 
-    /// The row of a flow at an instant. `None` where the log is full and even the row for all others is not there.
+    /// The row of a flow at an instant. `None` if the log is full and even the row for all others does not exist.
     pub(crate) fn row(&mut self, at_ns: i64, flow: u64) -> Option<&mut FlowRow> {
         let span = at_ns.div_euclid(self.every_ns);
         let full = self.rows.len() >= MOST_ROWS;
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_nobody_drains_stays_bounded() {
+    fn a_log_without_drains_stays_bounded() {
         let mut log = FlowLog::new(10);
         for at_ns in 0..10 * 5 * MOST_ROWS as i64 {
             log.row(at_ns, 1);

@@ -1,8 +1,8 @@
-//! Which packets the wire loses: each by itself, or many in a row.
+//! The packets that the wire loses: independently, or many in a row.
 
 use crate::random::Stream;
 
-/// How packets are lost on the wire, after the queue and at whatever the rate let through.
+/// How packets are lost on the wire, after the queue and in addition to its drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.
@@ -28,9 +28,9 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Losses that come in bursts: this many packets are lost on average, in runs of this mean length (at least 1).
-    /// This is Gilbert's channel that loses everything while it is bad. `None` where no channel does that: where the
-    /// share is not below 1, or so high that runs this short cannot make it up.
+    /// Losses that come in bursts: the average share of lost packets is `share`, in runs of this mean length (at least 1). This is
+    /// Gilbert's channel that loses everything while it is bad. `None` if no channel does that: if the share is not below 1, or too
+    /// high for runs this short.
     pub fn bursts(share: f64, mean_length: f64) -> Option<Self> {
         let recovers = 1.0 / mean_length;
         let worsens = recovers * share / (1.0 - share);
@@ -38,7 +38,7 @@ impl Loss {
         possible.then_some(Self::GilbertElliott { worsens, recovers, lost_in_bad: 1.0, lost_in_good: 0.0 })
     }
 
-    /// The share of packets that it loses in the long run.
+    /// The long-run share of packets that it loses.
     pub fn share(&self) -> f64 {
         match *self {
             Self::None => 0.0,
@@ -50,8 +50,7 @@ impl Loss {
         }
     }
 
-    /// How many times the variance of the share of lost packets, in the long run, is what it is where losses are
-    /// independent: 1 or more.
+    /// The ratio of the long-run variance of the share of lost packets to that of independent losses: 1 or more.
     pub fn clumping(&self) -> f64 {
         let Self::GilbertElliott { worsens, recovers, lost_in_bad, lost_in_good } = *self else { return 1.0 };
         let (bad, share) = (self.time_in_bad(), self.share());
@@ -60,12 +59,12 @@ impl Loss {
         if varies <= 0.0 || stays <= 0.0 || stays >= 1.0 {
             return 1.0;
         }
-        // The states of packets that are k apart correlate as the k-th power of 1 − p − r.
+        // The correlation of the states of packets that are k apart is the k-th power of 1 − p − r.
         let between = (lost_in_bad - lost_in_good).powi(2) * bad * (1.0 - bad);
         1.0 + 2.0 * between * stays / (1.0 - stays) / varies
     }
 
-    /// The share of packets that meet a bad channel in the long run.
+    /// The long-run share of packets that find a bad channel.
     fn time_in_bad(&self) -> f64 {
         match *self {
             Self::GilbertElliott { worsens, recovers, .. } if worsens > 0.0 => worsens / (worsens + recovers),
@@ -89,7 +88,7 @@ impl Channel {
         Self { loss, bad, stream }
     }
 
-    /// A channel that stands alone, in its steady state: for those who lose something else than packets of a [`Link`](crate::Link).
+    /// A channel alone, in its steady state: for callers that lose something else than packets of a [`Link`](crate::Link).
     pub fn alone(loss: Loss, seed: u64) -> Self {
         Self::new(loss, Stream::new(seed, crate::random::Purpose::Loss))
     }
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_channel_does_is_refused() {
+    fn impossible_bursts_are_rejected() {
         assert!(Loss::bursts(1.0, 5.0).is_none());
         assert!(Loss::bursts(0.9, 1.0).is_none(), "runs of one packet can lose no more than every second");
         assert!(Loss::bursts(0.1, 0.5).is_none());

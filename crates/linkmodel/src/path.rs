@@ -8,7 +8,7 @@ use crate::packet::{Delivery, Packet};
 use crate::random::{Purpose, derive};
 use crate::settings::Settings;
 
-/// What a packet has been through on the links behind it.
+/// The effects on a packet of the links that it has passed.
 #[derive(Clone, Debug)]
 struct Crossing<T> {
     item: T,
@@ -17,18 +17,19 @@ struct Crossing<T> {
     waited_ns: i64,
 }
 
-/// One direction of a row of links. A packet enters each at the exact instant at which it leaves the one before.
+/// One direction of a row of links. A packet enters each at the exact instant at which it leaves the previous
+/// one.
 #[derive(Debug)]
 pub struct Path<T> {
     links: Vec<Link<Crossing<T>>>,
 }
 
 impl<T: Clone> Path<T> {
-    /// A path over one link after the other. Each draws from its own seed.
+    /// A path over one link after the other. Each draws from a separate seed.
     ///
     /// # Errors
     ///
-    /// Where there is no link, or where the settings of one cannot be: see [`Settings::check`].
+    /// Fails if there is no link, or if the settings of one are not valid: see [`Settings::check`].
     pub fn new<'a>(
         hops: impl IntoIterator<Item = &'a Settings>,
         seed: u64,
@@ -49,14 +50,15 @@ impl<T: Clone> Path<T> {
         self
     }
 
-    /// Hands a packet to the first link.
+    /// Passes a packet to the first link.
     pub fn offer(&mut self, now_ns: i64, packet: Packet<T>) {
         let Packet { bytes, flow, ecn, item } = packet;
         let item = Crossing { item, marked: false, wrong_bit: None, waited_ns: 0 };
         self.links[0].offer(now_ns, Packet { bytes, flow, ecn, item });
     }
 
-    /// Takes the next packet that has left the last link by now, earliest first. Call it until there is none.
+    /// Takes the next packet that has left the last link by now, earliest first. Call it until it returns
+    /// `None`.
     pub fn poll(&mut self, now_ns: i64) -> Option<Delivery<T>> {
         for index in 1..self.links.len() {
             let (before, after) = self.links.split_at_mut(index);
@@ -74,12 +76,12 @@ impl<T: Clone> Path<T> {
         })
     }
 
-    /// When to poll next if nothing is offered until then; `None` where nothing is inside.
+    /// When to poll next if no packet is offered until then; `None` if the path is empty.
     pub fn next_ns(&self) -> Option<i64> {
         self.links.iter().filter_map(Link::next_ns).min()
     }
 
-    /// What has happened on each link so far.
+    /// The counters of each link up to now.
     pub fn counters(&self) -> impl Iterator<Item = Counters> + '_ {
         self.links.iter().map(Link::counters)
     }
@@ -96,7 +98,7 @@ impl<T: Clone> Path<T> {
         self.links.iter_mut().enumerate().flat_map(rows)
     }
 
-    /// Takes the rows that are still open as well: for the end of a run.
+    /// Takes the open rows as well: for the end of a run.
     pub fn finish_log(&mut self) -> impl Iterator<Item = (usize, FlowRow)> + '_ {
         self.links
             .iter_mut()
@@ -105,7 +107,7 @@ impl<T: Clone> Path<T> {
     }
 }
 
-/// Adds what a link did to a packet to what those before it did.
+/// Adds the effects of a link on a packet to those of the previous links.
 fn carry<T>(delivery: Delivery<Crossing<T>>) -> (i64, u32, Packet<Crossing<T>>) {
     let Delivery { at_ns, mut packet, copies, marked, wrong_bit, waited_ns } = delivery;
     packet.item.marked |= marked;

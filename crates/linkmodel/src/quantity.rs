@@ -1,13 +1,14 @@
-//! Times, rates, sizes and shares as people write them, read without rounding.
+//! Times, rates, sizes and shares in common notation, parsed without rounding.
 
 use crate::fault::Fault;
 
-/// Reads a time: `20ms`, `1.5s`, `100us`, `250µs`, `800ns`, `2min`, `1h`; `0` needs no unit. A link's times are of all sizes, so a number
+/// Parses a time: `20ms`, `1.5s`, `100us`, `250µs`, `800ns`, `2min`, `1h`; `0` needs no unit. A link's times are of all sizes, so a
+/// number alone could mean seconds or milliseconds.
 /// alone could mean seconds or milliseconds.
 ///
 /// # Errors
 ///
-/// Where it is not a time, or longer than some 290 years.
+/// Fails if it is not a time, or longer than some 290 years.
 pub fn duration_ns(text: &str) -> Result<i64, Fault> {
     let fault = || Fault::NotATime { text: text.trim().to_owned() };
     let (number, unit) = split(text);
@@ -24,12 +25,12 @@ pub fn duration_ns(text: &str) -> Result<i64, Fault> {
     scaled(number, unit_ns).and_then(|ns| i64::try_from(ns).ok()).ok_or_else(fault)
 }
 
-/// Reads a rate in bits per second: `10mbit`, `1.5Gbit/s`, `64kbit`, `800bit`, or in bytes: `1.25MB/s`. k, M and G are
-/// powers of 1000.
+/// Parses a rate in bits per second: `10mbit`, `1.5Gbit/s`, `64kbit`, `800bit`, or in bytes: `1.25MB/s`. k, M and G are powers of
+/// 1000.
 ///
 /// # Errors
 ///
-/// Where it is not a rate. `mbps` is refused, because some programs mean bits by it and some bytes.
+/// Fails if it is not a rate. `mbps` is rejected, because some programs mean bits by it and some bytes.
 pub fn bits_per_s(text: &str) -> Result<u64, Fault> {
     let (number, unit) = split(text);
     let fault = || Fault::NotARate { text: text.trim().to_owned() };
@@ -49,12 +50,12 @@ pub fn bits_per_s(text: &str) -> Result<u64, Fault> {
     scaled(number, factor).and_then(|bits| u64::try_from(bits).ok()).ok_or_else(fault)
 }
 
-/// Reads a size in bytes: `1500`, `64k`, `64kB`, `1M`, `1.5MB`; k, M and G are powers of 1000, and `64KiB`, `1MiB`,
-/// `1GiB` have powers of 1024.
+/// Parses a size in bytes: `1500`, `64k`, `64kB`, `1M`, `1.5MB`; k, M and G are powers of 1000, and `64KiB`, `1MiB`, `1GiB` have
+/// powers of 1024.
 ///
 /// # Errors
 ///
-/// Where it is not a size.
+/// Fails if it is not a size.
 pub fn bytes(text: &str) -> Result<u64, Fault> {
     let fault = || Fault::NotASize { text: text.trim().to_owned() };
     let (number, unit) = split(text);
@@ -71,11 +72,11 @@ pub fn bytes(text: &str) -> Result<u64, Fault> {
     scaled(number, factor).and_then(|bytes| u64::try_from(bytes).ok()).ok_or_else(fault)
 }
 
-/// Reads a share: `0.1%`, or `0.001` for the same.
+/// Parses a share: `0.1%`, or `0.001` for the same.
 ///
 /// # Errors
 ///
-/// Where it is not a number from 0 to 1.
+/// Fails if it is not a number from 0 to 1.
 pub fn share(text: &str) -> Result<f64, Fault> {
     let text = text.trim();
     let fault = || Fault::NotAShare { text: text.to_owned() };
@@ -88,7 +89,7 @@ pub fn share(text: &str) -> Result<f64, Fault> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(fault()) }
 }
 
-/// A time in the largest unit of which it is a whole number: what [`duration_ns`] reads back to the nanosecond.
+/// A time in the largest unit of which it is a whole number: [`duration_ns`] parses it back to the nanosecond.
 pub(crate) fn time_words(ns: i64) -> String {
     in_units(ns as u64, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)])
 }
@@ -103,7 +104,7 @@ pub(crate) fn size_words(bytes: u64) -> String {
     in_units(bytes, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("", 1)])
 }
 
-/// A share as a percentage, where that reads back as the same number.
+/// A share as a percentage, if that parses back as the same number.
 pub(crate) fn share_words(share_of_one: f64) -> String {
     let percent = format!("{}%", share_of_one * 100.0);
     if share(&percent) == Ok(share_of_one) { percent } else { format!("{share_of_one}") }
@@ -126,7 +127,7 @@ fn is_zero(number: &str) -> bool {
     number.contains('0') && number.chars().all(|c| c == '0' || c == '.')
 }
 
-/// A decimal number times a factor, rounded down to a whole number. `None` where it is no number or too large.
+/// A decimal number times a factor, rounded down to a whole number. `None` if it is not a number or too large.
 fn scaled(number: &str, factor: u64) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') || fraction.len() > 18 {
@@ -142,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_people_write_is_read() {
+    fn common_notation_is_parsed() {
         assert_eq!(duration_ns("20ms"), Ok(20_000_000));
         assert_eq!(duration_ns(" 1.5 s "), Ok(1_500_000_000));
         assert_eq!(duration_ns("250µs"), Ok(250_000));
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_mean_two_things_is_refused() {
+    fn ambiguous_quantities_are_rejected() {
         for text in ["20", "ms", "-1ms", "1..2s", "1e3ms", "20 years", "", "99999999999999999999s"] {
             assert!(duration_ns(text).is_err(), "{text}");
         }

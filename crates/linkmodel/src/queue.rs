@@ -1,4 +1,4 @@
-//! Where packets wait for a link that is busy: in one line, in one that CoDel keeps short, or in one for each flow.
+//! The queue of packets for a busy link: one line, one that CoDel keeps short, or one for each flow.
 
 use crate::codel::{CoDel, Controller};
 use crate::counters::Ledger;
@@ -7,15 +7,15 @@ use crate::fq_codel::{Flows, FqCoDel};
 use crate::line::{Line, Waiting};
 use crate::packet::Packet;
 
-/// How the queue of a link is managed.
+/// The management of the queue of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aqm {
-    /// First come, first served; who finds it full is dropped.
+    /// First come, first served; a packet that finds it full is dropped.
     #[default]
     DropTail,
     /// One line, kept short by RFC 8289.
     CoDel(CoDel),
-    /// A line for each flow, taken in turn, each kept short: RFC 8290.
+    /// A line for each flow, in round robin, each kept short: RFC 8290.
     FqCoDel(FqCoDel),
 }
 
@@ -51,17 +51,17 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The bytes that may wait.
+    /// The limit of waiting bytes.
     pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 
-    /// Whether nothing waits.
+    /// Whether no packet waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
-    /// Adds a packet, and drops it or others where there is no room for all.
+    /// Adds a packet, and drops it or others if not all fit.
     pub(crate) fn add(&mut self, now_ns: i64, packet: Packet<T>, ledger: &mut Ledger) {
         let full = self.bytes() + u64::from(packet.bytes) > self.limit_bytes;
         match &mut self.order {
@@ -73,7 +73,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes the packet that is sent next.
+    /// Takes the packet to send next.
     pub(crate) fn take(&mut self, now_ns: i64, ledger: &mut Ledger) -> Option<Waiting<T>> {
         match &mut self.order {
             Order::Line(line) => line.take(),

@@ -4,7 +4,7 @@
 use kendall_stats::random::{self, Rng};
 use rand::RngExt as _;
 
-/// What a stream decides.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// Which packets are lost.
@@ -13,7 +13,7 @@ pub(crate) enum Purpose {
     Corruption = 2,
     /// Which packets arrive twice.
     Duplication = 3,
-    /// How far each delay is from the delay asked for.
+    /// The difference of each delay from the set delay.
     Jitter = 4,
     /// Which packets are held back.
     Reordering = 5,
@@ -33,7 +33,7 @@ impl Stream {
         Self(random::seeded(derive(seed, purpose, 0)))
     }
 
-    /// True with the given probability. Draws nothing where chance decides nothing.
+    /// True with the given probability. Draws nothing for probabilities 0 and 1.
     pub(crate) fn happens(&mut self, share: f64) -> bool {
         share > 0.0 && self.unit() < share
     }
@@ -55,7 +55,7 @@ impl Stream {
     }
 }
 
-/// A seed for something within a seeded whole, as far from its neighbours as any two seeds are.
+/// A seed for a part of a seeded whole, as unrelated to its neighbours as any two seeds.
 pub(crate) fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
     random::derive_numbered(seed, purpose as u64, index)
 }

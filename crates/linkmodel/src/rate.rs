@@ -1,4 +1,4 @@
-//! How fast a link sends: when the last bit of each packet has left, exact to the nanosecond over any length of time.
+//! The speed of a link: when the last bit of each packet has left, exact to the nanosecond over any length of time.
 
 /// A stretch of time in a trace of rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,20 +12,20 @@ pub struct Piece {
 /// The rate at which a link sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rate {
-    /// Packets take no time to send, so none ever waits.
+    /// Sending a packet takes no time, so none ever waits.
     #[default]
     Unlimited,
-    /// The same at all times.
+    /// Constant.
     Constant {
         /// In bits/s.
         bits_per_s: u64,
     },
-    /// It changes with time; after the last piece the first comes again.
+    /// Varies with time; the pieces repeat.
     Trace(Vec<Piece>),
 }
 
 impl Rate {
-    /// The mean over time, in bits/s; `None` where it is unlimited.
+    /// The mean over time, in bits/s; `None` if it is unlimited.
     pub fn mean_bits_per_s(&self) -> Option<f64> {
         match self {
             Self::Unlimited => None,
@@ -39,7 +39,7 @@ impl Rate {
         }
     }
 
-    /// The highest rate that it reaches, in bits/s; `None` where it is unlimited.
+    /// The highest rate, in bits/s; `None` if it is unlimited.
     pub fn peak_bits_per_s(&self) -> Option<u64> {
         match self {
             Self::Unlimited => None,
@@ -52,13 +52,13 @@ impl Rate {
 /// Sends one packet after the other.
 ///
 /// Work is counted in bits × 10⁹, so that a rate in bits/s times a time in ns is work, without a fraction. An instant is
-/// rounded down to the nanosecond, and the work that this leaves is carried into the next packet: no drift.
+/// rounded down to the nanosecond, and the remaining work is carried into the next packet: no drift.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pace: Pace,
     /// When the last bit of the last packet leaves.
     free_ns: i64,
-    /// Work of the last packet that is left at `free_ns`, less than a nanosecond's.
+    /// Work of the last packet that is left at `free_ns`, less than that of a nanosecond.
     owed: u128,
 }
 
@@ -72,14 +72,14 @@ enum Pace {
 #[derive(Clone, Debug)]
 struct Cycle {
     start_ns: i64,
-    /// When each piece ends, in ns since the start of the cycle, and its rate.
+    /// The end of each piece, in ns since the start of the cycle, and its rate.
     ends: Vec<(i64, u64)>,
     length_ns: i64,
     work: u128,
 }
 
 impl Sender {
-    /// A sender that is free at `start_ns`, when a trace begins; `None` where the rate is unlimited.
+    /// A sender that is free at `start_ns`, when a trace begins; `None` if the rate is unlimited.
     pub(crate) fn new(rate: &Rate, start_ns: i64) -> Option<Self> {
         let pace = match rate {
             Rate::Unlimited => return None,
@@ -89,12 +89,12 @@ impl Sender {
         Some(Self { pace, free_ns: start_ns, owed: 0 })
     }
 
-    /// When it can begin with the next packet.
+    /// When it can begin the next packet.
     pub(crate) fn free_ns(&self) -> i64 {
         self.free_ns
     }
 
-    /// Sends a packet from `start_ns` on and says when its last bit has left.
+    /// Sends a packet from `start_ns` on and returns when its last bit has left.
     pub(crate) fn send(&mut self, start_ns: i64, bytes: u64) -> i64 {
         if start_ns > self.free_ns {
             (self.free_ns, self.owed) = (start_ns, 0);
@@ -108,7 +108,7 @@ impl Sender {
     }
 }
 
-/// When work ends that begins at an instant and meets one rate, and the work that is left then.
+/// When work ends that begins at an instant at a constant rate, and the work that is left then.
 fn spend(from_ns: i64, work: u128, bits_per_s: u64) -> (i64, u128) {
     let rate = u128::from(bits_per_s);
     (from_ns.saturating_add(i64::try_from(work / rate).unwrap_or(i64::MAX)), work % rate)
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(sender.send(0, 1500), 4 * MS);
         let ends: Vec<i64> = (0..3).map(|_| sender.send(0, 1000)).collect();
         assert_eq!(ends, [6_666_666, 9_333_333, 12 * MS]);
-        // After a pause it begins when the packet comes, not before.
+        // After a pause it begins when the packet arrives, not before.
         assert_eq!(sender.send(20 * MS, 1500), 24 * MS);
     }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// A trace delivers the integral of its rate, to within one nanosecond's worth, wherever packets are cut.
+        /// A trace delivers the integral of its rate, to within one nanosecond's worth, however packets are divided.
         #[test]
         fn a_trace_sends_what_its_rate_adds_up_to(
             pieces in prop::collection::vec((0_u64..100_000_000, 1_i64..50 * MS), 1..6),

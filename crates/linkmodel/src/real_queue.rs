@@ -1,4 +1,4 @@
-//! CoDel on real packets: the queue of a program that forwards them.
+//! CoDel for real packets: the queue of a program that forwards them.
 
 use crate::codel::{CoDel, Controller};
 use crate::counters::Ledger;
@@ -26,7 +26,7 @@ impl<T> CodelQueue<T> {
         }
     }
 
-    /// Adds an item of a size at a time; where the queue is full, drops it.
+    /// Adds an item of a size at a time; drops it if the queue is full.
     pub fn push(&mut self, now_ns: i64, bytes: u32, item: T) {
         self.ledger.offered(now_ns, 0, bytes, self.line.bytes());
         if self.line.bytes() + u64::from(bytes) > self.most_bytes {
@@ -48,7 +48,7 @@ impl<T> CodelQueue<T> {
         self.line.bytes()
     }
 
-    /// How many items were dropped so far.
+    /// The number of items dropped up to now.
     pub fn dropped(&self) -> u64 {
         self.ledger.counters.dropped.total()
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_queue_drops_what_comes_last() {
+    fn a_full_queue_drops_the_newest_item() {
         let mut queue = CodelQueue::new(CoDel::default(), 25);
         (0..4).for_each(|item| queue.push(0, 10, item));
         assert_eq!((queue.pop(1), queue.pop(1), queue.pop(1)), (Some(0), Some(1), None));

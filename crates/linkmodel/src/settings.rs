@@ -1,4 +1,4 @@
-//! What a link is asked to be, and how that is written.
+//! The settings of a link, and their notation.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -15,23 +15,23 @@ use crate::quantity::{
 use crate::queue::Aqm;
 use crate::rate::{Piece, Rate};
 
-/// One direction of a link, as it is asked for. The default changes nothing: no delay, no limit, no loss.
+/// The settings of one direction of a link. The default changes nothing: no delay, no limit, no loss.
 ///
-/// It is written as [`NAMES`] with values: `delay=20ms jitter=2ms normal rate=10mbit loss=1% burst 5 aqm=codel`, and what
-/// is displayed reads back as the same settings.
+/// The notation is [`NAMES`] with values: `delay=20ms jitter=2ms normal rate=10mbit loss=1% burst 5 aqm=codel`, and the
+/// displayed settings parse back to the same ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// From a packet's last bit leaving until it arrives, in ns.
+    /// The time from when a packet's last bit leaves until it arrives, in ns.
     pub delay_ns: i64,
-    /// How much that differs from packet to packet.
+    /// The variation of that between packets.
     pub jitter: Jitter,
-    /// How fast packets are sent.
+    /// The rate at which packets are sent.
     pub rate: Rate,
-    /// Bytes that sending a packet costs beyond its own, such as a link's own header.
+    /// Bytes that a packet takes in addition to its size, such as a link's own header.
     pub overhead_bytes: u32,
-    /// How many bytes may wait to be sent. The packet that is being sent does not wait.
+    /// The most bytes that wait to be sent. The packet that is being sent does not wait.
     pub queue_bytes: u64,
-    /// How the queue is managed.
+    /// The management of the queue.
     pub aqm: Aqm,
     /// Which packets are lost.
     pub loss: Loss,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub duplication: f64,
     /// Which packets are overtaken.
     pub reorder: Option<Reorder>,
-    /// How many bytes may be on the wire: memory, not a property of the link. Packets beyond it are dropped and counted.
+    /// The most bytes on the wire: memory, not a property of the link. Packets beyond it are dropped and counted.
     pub wire_bytes: u64,
 }
 
@@ -65,12 +65,12 @@ impl Default for Settings {
 
 /// The longest delay and jitter, in ns: an hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
-/// The most bytes for a queue or for what is on the wire.
+/// The most bytes for a queue or for the wire.
 const MOST_BYTES: u64 = 4_000_000_000;
-/// Rates that can be asked for, in bits/s.
+/// The range of rates, in bits/s.
 const SLOWEST: u64 = 1_000;
 const FASTEST: u64 = 1_000_000_000_000;
-/// The most pieces of a trace of rates, and the longest that one of them may be, in ns: a day.
+/// The most pieces of a trace of rates, and the longest piece, in ns: a day.
 const MOST_PIECES: usize = 100_000;
 const LONGEST_PIECE_NS: i64 = 86_400_000_000_000;
 
@@ -79,7 +79,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Where there is no such setting, or where its value cannot be read.
+    /// Fails if there is no such setting, or its value cannot be parsed.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Fault> {
         match name {
             "delay" => self.delay_ns = duration_ns(value)?,
@@ -101,11 +101,11 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets what a text names: `rate=10mbit queue=64k`. A word without `=` belongs to the value before it.
+    /// Sets the settings of a text: `rate=10mbit queue=64k`. A word without `=` belongs to the value before it.
     ///
     /// # Errors
     ///
-    /// Those of [`set`](Self::set), and where a name comes twice.
+    /// Fails like [`set`](Self::set), and if a name is repeated.
     pub fn apply(&mut self, text: &str) -> Result<(), Fault> {
         let mut values: Vec<(&str, String)> = Vec::new();
         for word in text.split_whitespace() {
@@ -123,11 +123,11 @@ impl Settings {
         values.into_iter().try_for_each(|(name, value)| self.set(name, &value))
     }
 
-    /// Whether a link can be like this.
+    /// Checks that the settings are valid.
     ///
     /// # Errors
     ///
-    /// The first thing that is out of bounds or contradicts another.
+    /// Returns the first value that is out of bounds or contradicts another.
     pub fn check(&self) -> Result<(), Fault> {
         let within = |setting, bounds, holds: bool| {
             if holds { Ok(()) } else { Err(Fault::OutOfBounds { setting, bounds }) }
@@ -252,7 +252,7 @@ impl Display for Settings {
     }
 }
 
-/// What the table says that the value of a setting is.
+/// The description of a setting's value in the table.
 fn expected(setting: &str) -> &'static str {
     NAMES.iter().find(|(name, _)| *name == setting).map_or("", |(_, expected)| expected)
 }
@@ -426,7 +426,7 @@ impl Display for Loss {
     }
 }
 
-/// Which packets are overtaken; by one other where nothing is said, and within 50 ms.
+/// The packets that are overtaken; by one other by default, and within 50 ms.
 fn reorder(text: &str) -> Result<Option<Reorder>, Fault> {
     let words = words(text);
     let Some((first, parameters)) = words.split_first() else { return Err(not_a("reorder", text)) };

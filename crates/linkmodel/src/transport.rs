@@ -1,15 +1,15 @@
-//! What carries bytes between a client and a server: the one definition for generator, links and systems.
+//! The transports between a client and a server: the one definition for generator, links and systems.
 //!
 //! A transport is data. The generator opens a socket of its kind and protocol, a relay carries its streams or its datagrams, and
-//! records say how relayed ones differ from those over the link itself. A new transport of the kernel is a constant here; a test
-//! of the load generator adds one.
+//! records state how relayed ones differ from those over the link itself. A new transport of the kernel is a constant here; a
+//! test of the load generator adds one.
 
-/// What a transport carries.
+/// The unit that a transport carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
-    /// Bytes in order, without limits between them.
+    /// Bytes in order, without boundaries.
     Streams,
-    /// Datagrams, each whole or not at all.
+    /// Datagrams, each complete or not at all.
     Datagrams,
 }
 
@@ -18,11 +18,11 @@ pub enum Carries {
 pub struct Transport {
     /// Its name in sentences and records.
     pub name: &'static str,
-    /// What it carries.
+    /// The unit that it carries.
     pub carries: Carries,
-    /// Its number of IANA's protocol numbers, or of Linux's; 0 for the kernel's usual protocol of what it carries.
+    /// Its IANA protocol number, or Linux's; 0 for the kernel's usual protocol for its unit.
     pub protocol: u16,
-    /// How what a relay carries of it differs from what crosses the link itself.
+    /// The differences between a relay of it and the link itself.
     pub differs: &'static str,
 }
 

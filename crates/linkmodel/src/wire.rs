@@ -1,4 +1,4 @@
-//! What befalls a packet once its last bit has left: it is lost, damaged, doubled, delayed or overtaken.
+//! The conditions on a packet once its last bit has left: it is lost, damaged, duplicated, delayed or overtaken.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use crate::packet::{Delivery, Packet};
 use crate::random::{Purpose, Stream};
 use crate::settings::Settings;
 
-/// A packet that waits to be overtaken.
+/// A packet that is held back until others have overtaken it.
 #[derive(Debug)]
-struct Held<T> {
-    /// It goes with the packet of this number.
+struct HeldPacket<T> {
+    /// It leaves with the packet of this number.
     with: u64,
-    /// `at_ns` is when it goes at the latest.
+    /// `at_ns` is the latest instant at which it leaves.
     delivery: Delivery<T>,
 }
 
-/// The packets on the way, and what may befall the next one.
+/// The packets in transit, and the random conditions of the next one.
 #[derive(Debug)]
 pub(crate) struct Wire<T> {
     delay_ns: i64,
@@ -37,9 +37,9 @@ pub(crate) struct Wire<T> {
 
     /// In order of arrival.
     passing: VecDeque<Delivery<T>>,
-    /// In order of the latest arrival, and of the packet with which they go.
-    held: VecDeque<Held<T>>,
-    /// How many packets have passed that were not held back.
+    /// In order of the latest arrival, and of the packet with which they leave.
+    held: VecDeque<HeldPacket<T>>,
+    /// The number of packets that have passed without being held back.
     passed: u64,
     /// When the last packet arrives.
     last_ns: i64,
@@ -103,19 +103,19 @@ impl<T> Wire<T> {
     }
 
     fn hold(&mut self, delivery: Delivery<T>, reorder: Reorder) {
-        // One that is held back stands behind those that already are, and so does its latest arrival.
+        // A packet that is held back stays behind those that already are, and so does its latest arrival.
         let before_ns = self.held.back().map_or(i64::MIN, |held| held.delivery.at_ns);
         let latest_ns = delivery.at_ns.saturating_add(reorder.within_ns).max(before_ns);
         let with = self.passed + u64::from(reorder.distance);
-        self.held.push_back(Held { with, delivery: Delivery { at_ns: latest_ns, ..delivery } });
+        self.held.push_back(HeldPacket { with, delivery: Delivery { at_ns: latest_ns, ..delivery } });
     }
 
-    /// Lets a packet pass, and after it those that have now been overtaken by as many as they were to be.
+    /// Lets a packet pass, followed by those that now have been overtaken by their number of packets.
     fn pass(&mut self, delivery: Delivery<T>) {
         self.passed += 1;
         self.last_ns = delivery.at_ns;
         self.passing.push_back(delivery);
-        // Those whose own time comes before this one's arrival are left to it.
+        // Those whose latest arrival comes before this one's arrival are excluded.
         let mut index = 0;
         while let Some(held) = self.held.get(index).filter(|held| held.with <= self.passed) {
             if held.delivery.at_ns <= self.last_ns {
@@ -126,7 +126,7 @@ impl<T> Wire<T> {
         }
     }
 
-    /// Whether this many bytes more have room.
+    /// Whether this many more bytes fit.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.bytes + bytes <= self.limit_bytes
     }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::jitter::Law;
 
-    /// Mean and standard deviation of what a law draws, in spreads.
+    /// Mean and standard deviation of the draws of a law, in spreads.
     fn moments(law: Law, draws: u32) -> (f64, f64) {
         let jitter = Jitter { spread_ns: 1_000_000, law };
         let mut stream = Stream::new(11, Purpose::Jitter);

@@ -1,4 +1,4 @@
-//! Connections that bring their own futures: the way for protocols whose libraries want a runtime.
+//! Connections that bring their own futures: for protocols whose libraries need a runtime.
 
 use std::future::Future;
 use std::io;
@@ -17,13 +17,13 @@ pub trait Connect {
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>>;
 }
 
-/// A connection that carries one request at a time; of a protocol with several streams, one of them.
+/// A connection that carries one request at a time; for a protocol with several streams, one of them.
 pub trait Connection {
-    /// The client's port, by which a server's stamps are matched.
+    /// The client's port, which matches the server's stamps.
     fn port(&self) -> u16;
 
-    /// Sends a request and waits for its whole answer. The stamps are set as things happen, so that they are
-    /// there even if the caller gives up and drops the future.
+    /// Sends a request and waits for its complete answer. The stamps are set as events occur, so that they
+    /// are there even if the caller gives up and drops the future.
     fn exchange<'a>(
         &'a mut self,
         index: u64,
@@ -32,12 +32,12 @@ pub trait Connection {
     ) -> LocalFuture<'a, Exchange>;
 }
 
-/// What happened on a connection, by [`kendall_record::clock::now_ns`].
+/// The events on a connection, by [`kendall_record::clock::now_ns`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
-    /// Just before the first byte was handed to the kernel.
+    /// Just before the first byte was passed to the kernel.
     pub sent: Option<i64>,
-    /// When the first byte of the answer was there.
+    /// When the first byte of the answer had arrived.
     pub first_byte: Option<i64>,
     /// When the answer was complete, or the exchange failed.
     pub completed: Option<i64>,
@@ -45,11 +45,11 @@ pub struct Stamps {
     pub bytes_out: u64,
     /// Bytes received.
     pub bytes_in: u64,
-    /// The status of the whole answer, in a protocol whose answers have one, such as 404 of HTTP.
+    /// The status of the complete answer, in a protocol whose answers have one, such as 404 of HTTP.
     pub status: Option<u16>,
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// [`Outcome::Answered`], [`Outcome::Wrong`] or [`Outcome::Refused`].

@@ -1,4 +1,4 @@
-//! A protocol as a pure state machine over bytes, and the kind of socket that it is spoken over.
+//! A protocol as a pure state machine over bytes, and the kind of its socket.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use rustls::pki_types::ServerName;
 
 use crate::request::{Request, Reuse};
 
-/// The most bytes of an answer that a [`Dialog`] may leave unread; with more, the answer is wrong.
+/// The most bytes of an answer that a [`Dialog`] may leave unread; beyond it, the answer is wrong.
 pub const UNREAD_AT_MOST_BYTES: usize = 64 * 1024;
 
-/// Where requests go, and over what.
+/// The destination of requests, and their transport.
 #[derive(Clone, Debug)]
 pub struct Wire {
     /// The server.
     pub to: SocketAddr,
-    /// What carries the bytes.
+    /// The transport of the bytes.
     pub kind: ConnectionKind,
-    /// Whether one connection carries many requests, one after the other, or each request has its own.
+    /// Whether one connection carries many requests, one after the other, or each request has a separate one.
     pub reuse: Reuse,
 }
 
@@ -31,7 +31,7 @@ pub struct ConnectionKind {
     tls: Option<Tls>,
 }
 
-/// What a connection needs for TLS.
+/// The TLS parameters of a connection.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// Roots, protocol versions, and the protocols offered by ALPN.
@@ -43,12 +43,12 @@ pub struct Tls {
 impl ConnectionKind {
     /// A TCP connection, with Nagle's algorithm off.
     pub const TCP: Self = Self::plain(Transport::TCP);
-    /// One datagram a request. A socket carries one request at a time and is replaced when one is given up, so that
-    /// a late answer is not taken for that of the next.
+    /// One datagram per request. A socket carries one request at a time and is replaced when one is abandoned, so that a late
+    /// answer is not taken for that of the next.
     pub const UDP: Self = Self::plain(Transport::UDP);
 
-    /// Connections of a transport, not secured. Of streams, a request is written as soon as it is there; of datagrams, each request
-    /// is one.
+    /// Unsecured connections of a transport. A request over a stream is written as soon as it is ready; over datagrams, each
+    /// request is one.
     pub const fn plain(transport: Transport) -> Self {
         Self { transport, tls: None }
     }
@@ -63,7 +63,7 @@ impl ConnectionKind {
         self.transport
     }
 
-    /// What secures it, if anything.
+    /// The TLS parameters, if it is secured.
     pub fn security(&self) -> Option<&Tls> {
         self.tls.as_ref()
     }
@@ -77,39 +77,39 @@ pub trait Dialogs {
 
 /// The protocol of one connection, as a pure state machine: no I/O, no clock. It carries one request at a time.
 pub trait Dialog {
-    /// A request goes out on this connection; its answer follows.
+    /// Starts a request on this connection; its answer follows.
     fn begin(&mut self, index: u64, request: &Request);
 
-    /// Takes bytes of the answer, beginning with those it left unread the last time. A long body is taken as it
-    /// comes; an incomplete head may be left, up to [`UNREAD_AT_MOST_BYTES`] of it. Over UDP `bytes` is one
-    /// datagram, and what is left of it is dropped.
+    /// Reads bytes of the answer, beginning with those it left unread the last time. A long body is read as it arrives; an
+    /// incomplete head may be left, up to [`UNREAD_AT_MOST_BYTES`] of it. Over UDP `bytes` is one datagram, and unread bytes of it
+    /// are dropped.
     fn read(&mut self, bytes: &[u8]) -> AnswerRead;
 
-    /// The server has closed the connection with the answer not complete: what is it then?
-    /// [`Outcome::Refused`], unless the end of the connection is a proper end of an answer.
+    /// The outcome if the server closes the connection before the answer is complete. [`Outcome::Refused`], unless the end of the
+    /// connection properly ends the answer.
     fn closed(&mut self) -> Outcome {
         Outcome::Refused
     }
 
-    /// The status of the last answer that was complete, in a protocol whose answers have one, such as 404 of HTTP.
+    /// The status of the last complete answer, in a protocol whose answers have one, such as 404 of HTTP.
     fn status(&self) -> Option<u16> {
         None
     }
 }
 
-/// What a [`Dialog`] made of bytes.
+/// The result of reading bytes by a [`Dialog`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerRead {
     /// The answer is not complete.
     More {
-        /// How many bytes were taken.
+        /// The number of bytes that were read.
         used: usize,
     },
-    /// It is complete. Bytes beyond it nobody asked for, and the connection is closed over them.
+    /// The answer is complete. Further bytes answer no request, and the connection is then closed.
     Done {
-        /// How many bytes were taken.
+        /// The number of bytes that were read.
         used: usize,
-        /// [`Outcome::Answered`], [`Outcome::Wrong`], or [`Outcome::Refused`] where the server says so in words.
+        /// [`Outcome::Answered`], [`Outcome::Wrong`], or [`Outcome::Refused`] if the server reports that.
         outcome: Outcome,
         /// Whether the connection can carry another request.
         reuse: Reuse,

@@ -1,4 +1,4 @@
-//! A run: one thread that sends each request when it is due, and another that takes the rows.
+//! A run: one thread that sends each request when it is due, and another that collects the rows.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -18,7 +18,7 @@ use crate::summary::{RunSummary, StampedBy};
 use crate::workload::{Route, Workload};
 use crate::{poll, task};
 
-/// Why a run could not be made.
+/// The reason why a run could not be made.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum LoadError {
@@ -33,11 +33,11 @@ pub enum LoadError {
 /// Runs a plan against a workload on the calling thread, which should have a core to itself.
 ///
 /// Each request that was due becomes one row, with instants relative to the start. `collect` gets the rows in batches, on
-/// its own thread: writing a record or computing an answer there delays no request. Its result is returned beside the
-/// run's summary. Setting `cancel` stops at once: what is still out is then unanswered.
+/// a separate thread: writing a record or computing an answer there delays no request. Its result is returned together
+/// with the run's summary. Setting `cancel` stops at once: requests in flight are then unanswered.
 ///
 /// # Errors
-/// Fails only where the generator cannot be set up. What servers do is a result, not an error.
+/// Fails only if the generator cannot be set up. What servers do is a result, not an error.
 pub fn run<T: Send>(
     plan: &Plan,
     workload: &dyn Workload,
@@ -104,7 +104,7 @@ fn send_over_sockets<'a>(
     Ok(close(ledger, &before, privileges, timing, stamped_by))
 }
 
-/// Closes the ledger of a run, with what the thread used since `before`.
+/// Closes the ledger of a run, with the resources that the thread used since `before`.
 fn close<C>(
     ledger: Ledger<'_, C>,
     before: &ThreadAccount,
@@ -122,6 +122,6 @@ fn close<C>(
 fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // If it cannot be raised, connections that do not fit are counted as this side's failures.
+    // If it cannot be raised, connections beyond the limit count as failures of this side.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

@@ -1,8 +1,7 @@
-//! The books of a run: which request is due, which waits for a connection, who has one, how each ended.
+//! The ledger of a run: which request is due, which waits for a connection, which has one, and how each ended.
 //!
-//! No I/O and no clock: instants come in as arguments, by [`kendall_record::clock::now_ns`]. Two drivers move the
-//! bytes, one over its own sockets ([`crate::poll`]) and one over futures ([`crate::task`]); what a connection is
-//! to them is `C`.
+//! No I/O and no clock: instants are arguments, by [`kendall_record::clock::now_ns`]. Two drivers move the bytes, one
+//! over its own sockets ([`crate::poll`]) and one over futures ([`crate::task`]); `C` is their type of a connection.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,14 +20,14 @@ use crate::summary::{RunSummary, ThreadUse};
 use crate::tally::{Span, Tally};
 use crate::workload::Workload;
 
-/// The most requests that wait for a connection, at 32 bytes each. A server that is so far behind is overloaded by
-/// any measure, and the generator must not run out of memory over it.
+/// The most requests that wait for a connection, at 32 bytes each. A server that is that far behind is overloaded in
+/// any case, and the generator must not run out of memory.
 const WAITING_AT_MOST: usize = 1_000_000;
 
-/// How long no answer has come, at least, before a run that is over gives up what is still out.
+/// The least silence after which a run that is over abandons the requests in flight.
 const DRAIN_AT_LEAST_NS: i64 = 2_000_000_000;
 
-/// How often a driver checks whether it is to stop.
+/// The interval at which a driver checks whether to stop.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) struct Ledger<'a, C> {
@@ -38,13 +37,13 @@ pub(crate) struct Ledger<'a, C> {
     sink: RowSink,
     schedule: Schedule<'a>,
     start_ns: i64,
-    /// The request with the schedule's next number, made before it is due.
+    /// The request with the schedule's next number, created before it is due.
     prepared: Option<Request>,
-    /// Requests that are due and for which every allowed connection is taken.
+    /// Requests that are due while every allowed connection is busy.
     waiting: VecDeque<Due>,
     connections: Connections<C>,
     in_flight: u64,
-    /// When it was first asked how long to wait for what is still out.
+    /// When the run first waited for the requests in flight.
     over_ns: Option<i64>,
     /// When a request last ended.
     ended_ns: i64,
@@ -52,7 +51,7 @@ pub(crate) struct Ledger<'a, C> {
     recent: Recent,
 }
 
-/// What requests are sent on.
+/// The connections of a run.
 enum Connections<C> {
     /// Connections that carry one request at a time; further requests wait for one.
     Exclusive {
@@ -60,20 +59,20 @@ enum Connections<C> {
         /// Connections that are open or being opened, idle ones included.
         open: u32,
     },
-    /// Users' sessions, which carry any number of requests and are the driver's.
+    /// Users' sessions, which carry any number of requests and belong to the driver.
     Sessions,
 }
 
-/// A request to be begun.
+/// A request to begin.
 pub(crate) struct OutgoingRequest<C> {
     pub(crate) due: Due,
     pub(crate) request: Request,
     pub(crate) start: Start,
-    /// The connection to send it on; without one, a new one is to be opened.
+    /// The connection to send it on; `None` to open a new one.
     pub(crate) on: Option<C>,
 }
 
-/// How a request sets out.
+/// How a request starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// As soon as the generator comes to it.
@@ -82,7 +81,7 @@ pub(crate) enum Start {
     AfterWaiting,
 }
 
-/// A request that was begun, as it ended.
+/// A request that was begun, with its outcome.
 pub(crate) struct EndedRequest {
     pub(crate) due: Due,
     pub(crate) class: u32,
@@ -92,7 +91,7 @@ pub(crate) struct EndedRequest {
     pub(crate) failure: Failure,
 }
 
-/// Whose fault a failed connection was.
+/// The side that caused a failed connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// None, or the server's.
@@ -110,8 +109,8 @@ impl Failure {
     }
 }
 
-/// How a request ended that was to end by this instant: what came later is no answer, even where the clock struck while
-/// this thread stood still.
+/// The outcome of a request with a deadline: a later answer does not count, even if the deadline passed while this
+/// thread was stalled.
 pub(crate) fn in_time(outcome: Outcome, stamps: &Stamps, deadline_ns: i64) -> Outcome {
     if stamps.completed.is_some_and(|at_ns| at_ns > deadline_ns) { Outcome::TimedOut } else { outcome }
 }
@@ -151,17 +150,17 @@ impl<'a, C> Ledger<'a, C> {
         Self { connections: Connections::Sessions, ..Self::new(plan, workload, sink, progress) }
     }
 
-    /// The run starts: every instant of the schedule counts from here.
+    /// Starts the run: every instant of the schedule counts from here.
     pub(crate) fn start(&mut self, now_ns: i64) {
         self.start_ns = now_ns;
     }
 
-    /// When the next request is due, if one is to come without an answer to another.
+    /// When the next request is due, if one comes without an answer to another.
     pub(crate) fn next_ns(&self) -> Option<i64> {
         self.schedule.next_ns().map(|at_ns| self.start_ns.saturating_add(at_ns))
     }
 
-    /// Whether no further request can come to be due.
+    /// Whether no further request can become due.
     pub(crate) fn is_over(&self, now_ns: i64) -> bool {
         self.schedule.is_over(now_ns - self.start_ns)
     }
@@ -176,8 +175,8 @@ impl<'a, C> Ledger<'a, C> {
         self.in_flight == 0 && self.waiting.is_empty()
     }
 
-    /// Until when to wait for what is still out, now that no further request can come to be due. Each answer that comes
-    /// moves it on, as far as the plan allows.
+    /// The deadline for the requests in flight, now that no further request can become due. Each answer moves it on, as
+    /// far as the plan allows.
     pub(crate) fn drain_until_ns(&mut self, now_ns: i64) -> i64 {
         let over_ns = *self.over_ns.get_or_insert(now_ns);
         let allowed = i64::try_from(self.plan.drain.as_nanos()).unwrap_or(i64::MAX);
@@ -186,7 +185,7 @@ impl<'a, C> Ledger<'a, C> {
         over_ns.saturating_add(allowed).min(self.ended_ns.max(over_ns).saturating_add(silence))
     }
 
-    /// The next request that is due by now and can have a connection. Those that cannot are put to wait.
+    /// The next request that is due by now and can have a connection. The others are queued.
     pub(crate) fn next(&mut self, now_ns: i64) -> Option<OutgoingRequest<C>> {
         if !self.waiting.is_empty() && self.has_room() {
             let due = self.waiting.pop_front().expect("one waits");
@@ -241,12 +240,12 @@ impl<'a, C> Ledger<'a, C> {
     }
 
     fn change_in_flight(&mut self, by: i64) {
-        self.in_flight = self.in_flight.checked_add_signed(by).expect("what ends was begun");
+        self.in_flight = self.in_flight.checked_add_signed(by).expect("only a begun request ends");
         self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight);
         self.progress.in_flight.store(self.in_flight, Relaxed);
     }
 
-    /// A request from [`next`](Self::next) is begun at this instant.
+    /// Begins a request from [`next`](Self::next) at this instant.
     pub(crate) fn begun(&mut self, due: &mut Due, start: Start, at_ns: i64) {
         let late_ns = at_ns - self.start_ns - due.at_ns;
         match start {
@@ -258,24 +257,24 @@ impl<'a, C> Ledger<'a, C> {
         }
     }
 
-    /// A request goes out at this instant, and not before the one that went out before it.
+    /// Records that a request was sent at this instant, and not before the previous one.
     pub(crate) fn sent(&mut self, at_ns: i64) {
         self.tally.sends.sent(at_ns - self.start_ns);
     }
 
-    /// Whether the next request is still to be made, and could go out if it were due.
+    /// Whether the next request is yet to be created, and could be sent if it were due.
     pub(crate) fn wants_next(&self) -> bool {
         self.prepared.is_none() && self.has_room()
     }
 
-    /// Makes the next request before it is due, for a moment in which nothing else is to be done.
+    /// Creates the next request before it is due, in an idle moment.
     pub(crate) fn prepare(&mut self) {
         if self.wants_next() {
             self.prepared = Some(self.workload.request(self.schedule.next_index()));
         }
     }
 
-    /// A request that was begun has ended, and left this connection for the next, or none.
+    /// Ends a request that was begun, and takes back its connection for the next, if it left one.
     pub(crate) fn end(&mut self, ended: EndedRequest, connection: Option<C>, now_ns: i64) {
         self.change_in_flight(-1);
         self.ended_ns = now_ns;
@@ -291,17 +290,17 @@ impl<'a, C> Ledger<'a, C> {
         self.report(ended, now_ns);
     }
 
-    /// A request is refused for this reason. The first is kept, to be told.
+    /// Records the reason of a refused request. The first one is kept for the report.
     pub(crate) fn refused(&mut self, error: &io::Error) {
         self.tally.refused_because.get_or_insert_with(|| error.to_string());
     }
 
-    /// The session of a user is being opened.
+    /// Records that the session of a user is being opened.
     pub(crate) fn opened(&mut self) {
         self.tally.connections_opened += 1;
     }
 
-    /// An idle connection was closed by the server.
+    /// Removes an idle connection that the server closed.
     pub(crate) fn lost(&mut self, is_it: impl Fn(&C) -> bool) {
         if let Connections::Exclusive { idle, open } = &mut self.connections
             && let Some(place) = idle.iter().position(is_it)
@@ -311,7 +310,7 @@ impl<'a, C> Ledger<'a, C> {
         }
     }
 
-    /// Publishes what has ended since the last time, and stops the schedule if a watcher asked for it.
+    /// Publishes the requests that ended since the last time, and stops the schedule if a watcher asked for it.
     pub(crate) fn publish(&mut self, now_ns: i64) {
         self.recent.publish(self.progress);
         self.sink.send_if_old(now_ns);
@@ -320,7 +319,7 @@ impl<'a, C> Ledger<'a, C> {
         }
     }
 
-    /// Ends what still waits, and closes the books. Nothing may be in flight any more.
+    /// Ends the requests that still wait, and closes the ledger. None may be in flight any more.
     pub(crate) fn close(mut self, now_ns: i64, cpu_s: f64, thread: ThreadUse) -> RunSummary {
         for due in std::mem::take(&mut self.waiting) {
             self.forgo(due, now_ns);

@@ -1,12 +1,12 @@
-//! The load generator: sends the requests of a [`Workload`] on schedule and says what became of each.
+//! The load generator: sends the requests of a [`Workload`] on schedule and reports the outcome of each.
 //!
-//! The instants at which requests are due are fixed in advance, and response time counts from them, so a slow
-//! server cannot slow its own measurement down (no coordinated omission). The thread that owns the sockets owns
-//! the timer. A request that finds every allowed connection taken waits in the generator; that wait is part of
-//! its response time, and counted.
+//! The instants at which requests are due are fixed in advance, and response time counts from them, so a slow server
+//! cannot slow its own measurement down (no coordinated omission). The thread that owns the sockets owns the timer. A
+//! request that finds every allowed connection busy waits in the generator; that wait is part of its response time, and is
+//! counted.
 //!
-//! The generator judges nothing: a [`RunSummary`] is figures. This crate knows no system, computes no answer and writes no
-//! file; the rows go to the caller in batches, on a thread of the caller's.
+//! The generator does not judge: a [`RunSummary`] is figures. This crate knows no system, computes no answer and writes no
+//! file; the caller gets the rows in batches, on one of its threads.
 
 mod connection;
 mod dialog;

@@ -1,35 +1,35 @@
-//! What a run is to do.
+//! The plan of a run.
 
 use std::time::Duration;
 
 use kendall_station::Arrivals;
 use serde::{Deserialize, Serialize};
 
-/// What a run is to do: when requests are due, when to stop, and how far to go for each.
+/// The plan of a run: when requests are due, when to stop, and the limits for each.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// When requests are due. A user of a closed population whose request got no answer thinks for at least 1 ms.
     pub arrivals: Arrivals,
     /// The seed of the arrivals; the workload has its own.
     pub seed: u64,
-    /// No more requests than this.
+    /// The most requests.
     pub requests: Option<u64>,
-    /// No request that would be due later than this after the start.
+    /// Requests that would be due later than this after the start are not sent.
     pub duration: Option<Duration>,
-    /// A request without a complete answer this long after it was begun is given up.
+    /// A request without a complete answer this long after it was begun is abandoned.
     pub timeout: Duration,
-    /// After the last request, how long to wait at most for what is still out. It ends sooner once no answer has come
-    /// for 2 s and for three times the 99th percentile of the response times.
+    /// The longest time to wait for the requests in flight after the last one. The wait ends sooner once no answer has
+    /// come for 2 s and for three times the 99th percentile of the response times.
     pub drain: Duration,
-    /// No more connections than this at once, and at least 1; further requests wait for one.
-    /// At most 1,000,000 wait; those beyond end unanswered at once.
+    /// The most connections at once, at least 1; further requests wait for one. At most 1,000,000 wait; those beyond
+    /// end unanswered at once.
     pub connections: u32,
     /// How the generator waits for the instant at which the next request is due.
     pub timing: Timing,
-    /// The one core to run on. Without it, an isolated core if the kernel has one that this process may use; else the
-    /// idlest one where it [goes first](Self::goes_first), which changes; else the scheduler chooses.
+    /// The only core to run on. By default, an isolated core if the kernel has one that this process may use; otherwise
+    /// the idlest one if the thread [goes first](Self::goes_first), which changes; otherwise the scheduler chooses.
     pub core: Option<u32>,
-    /// Whether the generator's thread goes before all others (`SCHED_FIFO`), where that is permitted.
+    /// Whether the generator's thread has priority over all others (`SCHED_FIFO`), if that is permitted.
     pub goes_first: bool,
 }
 
@@ -37,18 +37,18 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// It sleeps until then, and is late by as long as the kernel takes to wake it.
+    /// It sleeps until then, and is late by the time that the kernel takes to wake it.
     #[default]
     Sleep,
-    /// It sleeps until shortly before and spins for the rest. Costs up to a whole core, which the server should not
-    /// need. Only where the instants are fixed in advance, and over the generator's own sockets.
+    /// It sleeps until shortly before and spins for the rest. Uses up to a whole core, which the server should not
+    /// need. Only if the instants are fixed in advance, and over the generator's own sockets.
     Precise,
 }
 
 impl Plan {
-    /// A run of the given arrivals that lasts this long, with the usual limits: 30 s for a request, 10 s to
-    /// drain, 1,000 connections. The generator goes first where the instants are fixed in advance: where answers decide
-    /// when requests are due, nothing can be late, and a thread that is never idle must not go before all others.
+    /// A run of the given arrivals for this long, with the usual limits: 30 s for a request, 10 s to drain, 1,000
+    /// connections. The generator goes first if the instants are fixed in advance: if answers decide when requests are
+    /// due, no request can be late, and a thread that is never idle must not have priority over all others.
     pub fn lasting(arrivals: Arrivals, duration: Duration, seed: u64) -> Self {
         Self {
             goes_first: arrivals.instants(seed).is_some(),
@@ -64,7 +64,7 @@ impl Plan {
         }
     }
 
-    /// Whether requests are due at instants fixed in advance, which nobody's answer moves.
+    /// Whether requests are due at instants fixed in advance, independent of any answer.
     pub(crate) fn is_fixed_in_advance(&self) -> bool {
         self.arrivals.instants(self.seed).is_some()
     }

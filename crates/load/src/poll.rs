@@ -1,17 +1,16 @@
-//! The driver over its own sockets: one thread, one epoll instance, no allocation and no future for a request.
+//! The driver over its own sockets: one thread, one epoll instance, no allocation and no future per request.
 //!
-//! The thread that owns the sockets owns the timer. How it waits for the next send is the whole art of being on
-//! time:
+//! The thread that owns the sockets owns the timer. Its way of waiting for the next send determines how punctual it is:
 //!
 //! - With nothing due soon it waits for sockets and time alike, and every answer wakes it.
-//! - With a send due within [`DEAF`] it waits for that instant alone, and reads after the send what came meanwhile:
-//!   fewer wakings, and no answer's reading is in the way of a send. That answers are read late does not show in
-//!   their stamps, which are the kernel's.
-//! - It is woken too early by about as much as waking takes, and spins for the rest. In precise mode that is as much as
-//!   it ever takes, and it looks after its sockets between.
+//! - With a send due within [`DEAF`] it waits for that instant alone, and reads answers after the send:
+//! fewer wakeups, and reading an answer never delays a send. Late reading does not show in their stamps,
+//! which are the kernel's.
+//! - It is woken early by about the time that waking takes, and spins for the rest. In precise mode that is the
+//! longest time that waking ever takes, and it polls its sockets meanwhile.
 //!
-//! Where an answer decides when the next request is due, as in a closed population, it never waits deafly, and
-//! stamps are its own: a user has an answer when it is read.
+//! If an answer decides when the next request is due, as in a closed population, it never waits deafly, and uses its own
+//! stamps: a user has an answer when it is read.
 
 mod alarm;
 mod carrier;
@@ -43,22 +42,23 @@ pub(crate) use crate::poll::reactor::Lines;
 pub(crate) use crate::poll::sessions::SessionLines;
 pub(crate) use crate::poll::slots::Key;
 
-/// With a send due this soon, answers wait until it is out, in nanoseconds.
+/// With a send due this soon, answers wait until it is sent, in nanoseconds.
 const DEAF: i64 = 150_000;
-/// How long before a send it looks at no socket any more: longer than reading one answer takes.
+/// How long before a send it stops polling sockets: longer than reading one answer takes.
 const HANDS_OFF: i64 = 20_000;
-/// After this many sends it looks at its sockets, however soon the next is due: else a rate that leaves no time between two
-/// sends would leave all answers unread.
+/// After this many sends it polls its sockets, however soon the next is due: otherwise a rate without gaps between sends
+/// would leave all answers unread.
 const UNHEARD_AT_MOST: u32 = 4;
-/// What an event of a timer says in place of a connection's key.
+/// The key of a timer's event, instead of a connection's.
 const NO_CONNECTION: u64 = u64::MAX;
 /// The most events taken from the kernel at once.
 const EVENTS: usize = 256;
 
-/// Runs the requests of a ledger over connections until the last has ended, or it is cancelled. Nothing is in flight then.
+/// Runs the requests of a ledger over connections until the last has ended, or it is cancelled. No request is in flight
+/// then.
 ///
 /// # Errors
-/// Fails only where it cannot be set up.
+/// Fails only if it cannot be set up.
 pub(crate) fn drive<'a>(
     ledger: &mut Ledger<'a, Key>,
     lines: impl Lines,
@@ -90,7 +90,7 @@ struct Driver<'l, 'a, L> {
 }
 
 impl<L: Lines> Driver<'_, '_, L> {
-    /// Opens what is to be open before the run starts, for no longer than a request may take.
+    /// Opens the connections that the run needs before it starts, within the timeout of a request.
     fn open(&mut self, cancel: &AtomicBool) -> io::Result<()> {
         let timeout_ns = i64::try_from(self.reactor.plan.timeout.as_nanos()).unwrap_or(i64::MAX);
         let until_ns = now_ns().saturating_add(timeout_ns);
@@ -124,7 +124,7 @@ impl<L: Lines> Driver<'_, '_, L> {
             }
             if self.reactor.ledger.is_over(now) {
                 if now >= drain_until_ns || drain_until_ns == i64::MAX {
-                    // No silence if it was this thread that stood still.
+                    // Not a silence if this thread was stalled.
                     self.listen(0)?;
                     drain_until_ns = self.reactor.ledger.drain_until_ns(now);
                 }
@@ -133,7 +133,7 @@ impl<L: Lines> Driver<'_, '_, L> {
                 }
             }
             if now >= self.reactor.expiry_ns {
-                // What is there already may have come in time, if this thread stood still.
+                // Bytes that are already there may have arrived in time, if this thread was stalled.
                 self.listen(0)?;
                 self.lines.expire(&mut self.reactor, now);
             }
@@ -150,9 +150,9 @@ impl<L: Lines> Driver<'_, '_, L> {
         }
     }
 
-    /// Waits for the next send, for answers, or for `until_ns`, and sees to the sockets.
+    /// Waits for the next send, for answers, or for `until_ns`, and handles the sockets.
     fn wait(&mut self, now: i64, until_ns: i64) -> io::Result<()> {
-        // All that is due is on its way by now, so making a request keeps none of them.
+        // All requests that are due were begun, so creating a request delays none of them.
         self.reactor.ledger.prepare();
         let Some(due_ns) = self.reactor.ledger.next_ns() else { return self.listen(until_ns - now) };
         let Some(alarm) = &mut self.alarm else { return self.listen(until_ns.min(due_ns) - now) };
@@ -160,7 +160,7 @@ impl<L: Lines> Driver<'_, '_, L> {
         let left_ns = due_ns - now;
         let can_be_deaf = self.reactor.urgent == 0 && self.reactor.stamped_by == StampedBy::Kernel;
         if self.reactor.ledger.is_waiting() {
-            // Nothing can go out before an answer has come.
+            // No request can be sent before an answer has come.
             return self.listen(until_ns.min(due_ns) - now);
         }
         if self.reactor.unheard >= UNHEARD_AT_MOST {
@@ -188,7 +188,7 @@ impl<L: Lines> Driver<'_, '_, L> {
         Ok(())
     }
 
-    /// Waits for at most this long until sockets have something, and sees to them.
+    /// Waits for at most this long until sockets are ready, and handles them.
     fn listen(&mut self, at_most_ns: i64) -> io::Result<()> {
         self.reactor.unheard = 0;
         self.poll(at_most_ns)?;

@@ -1,8 +1,8 @@
-//! Privileges of the generator's thread while it runs: its priority, timers without slack, and an isolated core where
-//! there is one, otherwise the idlest.
+//! Privileges of the generator's thread during a run: its priority, timers without slack, and an isolated core if there
+//! is one, otherwise the idlest.
 //!
-//! Without them a server that computes keeps the thread waiting for whole time slices, and requests leave late. All
-//! privileges are given back afterwards, because threads that are started later would inherit them.
+//! Without them a server that computes delays the thread by whole time slices, and requests are sent late. All privileges
+//! are dropped afterwards, because threads that are started later would inherit them.
 
 mod core_watch;
 
@@ -24,7 +24,7 @@ use crate::plan::{Plan, Timing};
 use crate::privileges::core_watch::CoreWatch;
 use crate::summary::{Priority, StampedBy, ThreadUse};
 
-/// Held while a run lasts.
+/// Held during a run.
 pub(crate) struct Privileges {
     nice_before: rustix::io::Result<i32>,
     slack_before: rustix::io::Result<u64>,
@@ -35,10 +35,10 @@ pub(crate) struct Privileges {
 }
 
 impl Privileges {
-    /// Takes what is permitted. What is refused leaves a lag, which is measured and reported.
+    /// Takes the permitted privileges. A missing one causes a lag, which is measured and reported.
     pub(crate) fn take(plan: &Plan) -> Self {
         let nice_before = getpriority_process(None);
-        // Refused without CAP_SYS_NICE.
+        // Fails without CAP_SYS_NICE.
         let goes_first = nice_before.is_ok() && setpriority_process(None, -20).is_ok();
         let slack_before = current_timer_slack();
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -56,7 +56,7 @@ impl Privileges {
         Self { nice_before, slack_before, cores_before, priority, core, _core_watch: core_watch }
     }
 
-    /// What the thread used between two accounts.
+    /// The resources that the thread used between two accounts.
     pub(crate) fn used(
         &self,
         before: &ThreadAccount,
@@ -79,7 +79,7 @@ impl Privileges {
 
 impl Drop for Privileges {
     fn drop(&mut self) {
-        // None of these needs a privilege: they only give way, or change nothing.
+        // None of these needs a privilege: they only yield, or change nothing.
         if self.priority == Priority::RealTime {
             // The crate sets niceness with it. Too low a one could not be raised again without a privilege.
             let usual = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
@@ -97,20 +97,20 @@ impl Drop for Privileges {
     }
 }
 
-/// Whether it spins from one send to the next. What the kernel does not run for a second it runs for 50 ms then, in place
-/// even of real-time threads, and all sends of that time are late.
+/// Whether it spins from one send to the next. A process that the kernel does not run for a second then gets 50 ms, even
+/// before real-time threads, and all sends of that time are late.
 fn never_sleeps(plan: &Plan) -> bool {
     const MOST_PER_S: f64 = 10_000.0;
     plan.timing == Timing::Precise && plan.arrivals.rate_per_s().is_some_and(|per_s| per_s > MOST_PER_S)
 }
 
-/// Real-time priority, the lowest there is: before every thread of the usual kind, after those of the kernel.
+/// Sets real-time priority, the lowest there is: before every ordinary thread, after those of the kernel.
 fn go_before_all() -> bool {
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, fifo).is_ok()
 }
 
-/// Keeps the thread on one core; returns it and the cores that it might use before.
+/// Pins the thread to one core; returns it and the cores that it could use before.
 fn keep_on(core: Option<u32>) -> Option<(u32, CpuSet)> {
     let core = core.filter(|&core| (core as usize) < CpuSet::MAX_CPU)?;
     let before = sched_getaffinity(None).ok()?;
@@ -120,7 +120,7 @@ fn keep_on(core: Option<u32>) -> Option<(u32, CpuSet)> {
     Some((core, before))
 }
 
-/// The first core that the kernel was told to keep free (`isolcpus`), and that this thread may use.
+/// The first core that the kernel keeps free (`isolcpus`), and that this thread may use.
 fn isolated_core() -> Option<u32> {
     let isolated = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
     let allowed = sched_getaffinity(None).ok()?;
@@ -128,12 +128,12 @@ fn isolated_core() -> Option<u32> {
     cores.find(|&core| allowed.is_set(core)).map(|core| core as u32)
 }
 
-/// The first core of a range such as `2-5`, or the one there is.
+/// The first core of a range such as `2-5`, or of a single number.
 fn first_of(range: &str) -> Option<usize> {
     range.split('-').next()?.parse().ok()
 }
 
-/// What the kernel keeps account of for this thread, as of one instant.
+/// The kernel's account of this thread at one instant.
 pub(crate) struct ThreadAccount {
     pub(crate) cpu_s: f64,
     run_queue_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! The progress of a run, for watchers on other threads. Watching costs the generator a few stores a request, and the
+//! The progress of a run, for watchers on other threads. Watching costs the generator a few stores per request, and the
 //! generator never waits for a watcher.
 
 use std::sync::Mutex;
@@ -9,12 +9,12 @@ use kendall_record::Outcome;
 
 use crate::tally::record;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Requests that were due so far.
+    /// Requests that were due up to now.
     pub sent: AtomicU64,
-    /// Requests that have ended so far.
+    /// Requests that have ended up to now.
     pub ended: AtomicU64,
     /// How they ended, in the order of [`Outcome::ALL`].
     pub outcomes: [AtomicU64; 5],
@@ -22,15 +22,15 @@ pub struct Progress {
     pub in_flight: AtomicU64,
     /// Requests that wait for a connection now.
     pub waiting: AtomicU64,
-    /// Set by a watcher to end the run early: requests that are not due yet are not sent any more, and those that are out
-    /// are waited for, as at the end of every run.
+    /// Set by a watcher to end the run early: no further request is sent, and the run waits for those in flight, as at
+    /// the end of every run.
     pub enough: AtomicBool,
-    /// Response times in nanoseconds that the generator has published; `None` once they are taken.
+    /// Response times in nanoseconds that the generator has published; `None` after a watcher took them.
     published: Mutex<Option<Histogram<u64>>>,
 }
 
 impl Progress {
-    /// How many requests have ended so.
+    /// The number of requests with this outcome.
     pub fn count(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome as usize].load(Ordering::Relaxed)
     }
@@ -39,7 +39,7 @@ impl Progress {
     /// The generator publishes them about every 20 ms, so `None` right after a call; a caller that asks once a second
     /// gets those of about a second.
     pub fn take_responses(&self) -> Option<Histogram<u64>> {
-        self.published.lock().expect("nobody panics with it").take()
+        self.published.lock().expect("no thread panics while it holds the lock").take()
     }
 }
 
@@ -57,8 +57,8 @@ impl Recent {
         record(&mut self.responses, response_ns);
     }
 
-    /// Publishes them if those that were published before have been taken. Otherwise they stay here: none is lost, and
-    /// memory does not grow, because a histogram is as large as its largest value requires.
+    /// Publishes them if a watcher has taken those published before. Otherwise they stay here: none is lost, and memory
+    /// does not grow, because a histogram is as large as its largest value requires.
     pub(crate) fn publish(&mut self, progress: &Progress) {
         if let Ok(mut place) = progress.published.try_lock()
             && place.is_none()
@@ -67,9 +67,9 @@ impl Recent {
         }
     }
 
-    /// Publishes what is left when the run is over, together with what has not been taken.
+    /// Publishes the rest when the run is over, together with those not yet taken.
     pub(crate) fn publish_last(&mut self, progress: &Progress) {
-        let mut place = progress.published.lock().expect("nobody panics with it");
+        let mut place = progress.published.lock().expect("no thread panics while it holds the lock");
         let published = place.get_or_insert_with(histogram);
         published.add(&self.responses).expect("both grow and have two digits");
     }

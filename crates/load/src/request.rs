@@ -1,16 +1,16 @@
-//! One request, its class, and whether its connection can carry another.
+//! A request, its class, and the reuse of its connection.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// One request, as it goes out.
+/// One request, in the form in which it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its class, an index into [`Workload::classes`](crate::Workload::classes).
     pub class: u32,
-    /// What is sent. Requests that are alike share their bytes.
+    /// The bytes to send. Equal requests share them.
     pub bytes: Bytes,
-    /// What is sent behind that, if anything. Only over [`Route::Bytes`](crate::Route::Bytes).
+    /// The body to send after that, if any. Only over [`Route::Bytes`](crate::Route::Bytes).
     pub body: Option<Body>,
 }
 
@@ -20,31 +20,31 @@ impl Request {
         Self { class, bytes, body: None }
     }
 
-    /// How many bytes it has in all.
+    /// The total number of its bytes.
     pub fn length(&self) -> u64 {
         self.bytes.len() as u64 + self.body.as_ref().map_or(0, Body::length)
     }
 }
 
-/// A body too long to be held by every request that sends it: one piece over and over, and an end. A gigabyte
-/// takes the memory of the piece, which is shared by all requests that are alike.
+/// A body too long for each request to hold it: one repeated piece, and an end. A gigabyte takes the memory of the piece, which
+/// equal requests share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// What is repeated; not empty if `repeated_bytes` is not 0.
+    /// The repeated piece; not empty if `repeated_bytes` is not 0.
     pub piece: Bytes,
-    /// How many bytes of repetitions are sent; the last may be cut.
+    /// The number of bytes of repetitions; the last may be cut.
     pub repeated_bytes: u64,
-    /// What is sent last.
+    /// The bytes at the end.
     pub end: Bytes,
 }
 
 impl Body {
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub fn length(&self) -> u64 {
         self.repeated_bytes + self.end.len() as u64
     }
 
-    /// The bytes from a place on, as far as one piece of memory holds them; empty at its end.
+    /// The bytes from a position on, up to the end of one piece of memory; empty at its end.
     pub fn from(&self, place: u64) -> &[u8] {
         let Some(left) = self.repeated_bytes.checked_sub(place).filter(|left| *left > 0) else {
             let past = usize::try_from(place - self.repeated_bytes).unwrap_or(usize::MAX);
@@ -58,28 +58,29 @@ impl Body {
 /// A class of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestClass {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Its priority: what a second of its delay costs, beside that of the other classes.
+    /// Its priority: the cost of a second of its delay, relative to the other classes.
     pub weight: f64,
-    /// The chance that a request is of this class, where the workload draws it, from 0 to 1: whether this many came is checked.
+    /// The probability that a request is of this class, if the workload draws it, from 0 to 1: a check compares it with the
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }
 
 impl RequestClass {
-    /// A class whose share nobody chose.
+    /// A class without a defined share.
     pub fn new(name: impl Into<String>, weight: f64) -> Self {
         Self { name: name.into(), weight, share: None }
     }
 }
 
-/// Whether a connection can carry another request.
+/// The reuse of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// It can.
+    /// The connection can carry another request.
     Keep,
-    /// It is spent.
+    /// The connection cannot carry another request.
     Close,
 }
 

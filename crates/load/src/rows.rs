@@ -1,19 +1,19 @@
-//! Rows on their way from the generator, in batches over a bounded channel.
+//! Rows from the generator, in batches over a bounded channel.
 //!
-//! The thread that sends requests only appends a row to the batch in memory and hands full batches over. It encodes
-//! no row, writes no file and reads no clock for a row; the caller's thread does all of that.
+//! The thread that sends requests only appends a row to the batch in memory and passes full batches on. It encodes no
+//! row, writes no file and reads no clock for a row; the caller's thread does all of that.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use kendall_record::RequestRow;
 
-/// Rows to a batch, unless requests are rare.
+/// Rows per batch, unless requests are rare.
 const BATCH: usize = 256;
-/// The longest that a row waits for its batch to fill, in nanoseconds, give or take the time between two checks of the
+/// The longest that a row waits for its batch to fill, in nanoseconds, plus or minus the time between two checks of the
 /// generator.
 const LONGEST_NS: i64 = 50_000_000;
-/// Batches on their way, about 10 MB. Where the receiver falls that far behind, the generator waits for it, and the wait
-/// shows as send lag.
+/// The most batches in the channel, about 10 MB. If the receiver falls that far behind, the generator waits for it, and
+/// the wait shows as send lag.
 const BATCHES: usize = 256;
 
 /// The rows of a run, in the order in which the requests ended. The iterator ends when the run is over.
@@ -28,7 +28,7 @@ impl Iterator for RowBatches {
     }
 }
 
-/// The generator's end. What is left in it is sent when it is dropped.
+/// The generator's end. Dropping it sends its remaining rows.
 pub(crate) struct RowSink {
     sender: SyncSender<Vec<RequestRow>>,
     batch: Vec<RequestRow>,
@@ -59,7 +59,7 @@ impl RowSink {
 
     fn send(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        // A receiver that is gone wants no more rows; if it panicked, the panic is passed on at the end of the run.
+        // If the receiver is gone, it needs no more rows; if it panicked, the panic is passed on at the end of the run.
         let _ = self.sender.send(batch);
     }
 }

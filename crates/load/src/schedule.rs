@@ -8,8 +8,9 @@ use kendall_stats::random::{Purpose, Rng, stream};
 
 use crate::plan::Plan;
 
-/// What a user thinks at least after a request without an answer, in nanoseconds. Without it, users who do not
-/// think would ask a port that nobody listens on as fast as the machine can, and leave it no time for the server.
+/// The least think time of a user after a request without an answer, in nanoseconds. Without it, users without a
+/// think time would send requests to a port without a server as fast as the machine can, and leave it no time for
+/// the server.
 pub(crate) const THINK_UNANSWERED_NS: i64 = 1_000_000;
 
 /// A request that is due.
@@ -17,15 +18,15 @@ pub(crate) const THINK_UNANSWERED_NS: i64 = 1_000_000;
 pub(crate) struct Due {
     /// Its number.
     pub(crate) index: u64,
-    /// When, in nanoseconds since the start.
+    /// Its due time, in nanoseconds since the start.
     pub(crate) at_ns: i64,
-    /// Whose it is, in a closed population and in sessions.
+    /// Its user, in a closed population and in sessions.
     pub(crate) user: Option<usize>,
     /// How late it was begun although a connection was free, in nanoseconds; 0 until then.
     pub(crate) lag_ns: i64,
 }
 
-/// The source of due requests, in the order in which they are due.
+/// The source of requests, in order of their due times.
 pub(crate) struct Schedule<'a> {
     source: Source<'a>,
     next_index: u64,
@@ -75,7 +76,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// When the next request is due, in nanoseconds since the start; `None` if none is, or none yet.
+    /// The due time of the next request, in nanoseconds since the start; `None` if no request is due or known yet.
     pub(crate) fn next_ns(&self) -> Option<i64> {
         let at_ns = match &self.source {
             Source::Open { next_ns, .. } => *next_ns,
@@ -110,12 +111,13 @@ impl<'a> Schedule<'a> {
         Some(Due { index, at_ns, user, lag_ns: 0 })
     }
 
-    /// No request that has not come yet is to come any more.
+    /// Stops the schedule: no further requests become due.
     pub(crate) fn stop(&mut self) {
         self.last_index = self.next_index;
     }
 
-    /// A user has an answer, or has given up, and begins to think; one of a session may leave instead.
+    /// Starts the think time of a user after its answer or its abandoned request; a user of a session may leave
+    /// instead.
     pub(crate) fn think(&mut self, user: usize, now_ns: i64, at_least_ns: i64) {
         match &mut self.source {
             Source::Open { .. } => {}
@@ -127,13 +129,13 @@ impl<'a> Schedule<'a> {
                 due.extend(attended(attendance, (user, &mut users[user]), now_ns, at_least_ns));
             }
             Source::Sessions(crowd) => {
-                let user = u32::try_from(user).expect("a crowd numbers its users so");
+                let user = u32::try_from(user).expect("a crowd numbers its users in 32 bits");
                 crowd.answered(user, now_ns as f64 / NS_PER_S, at_least_ns as f64 / NS_PER_S);
             }
         }
     }
 
-    /// Whether no further request can come to be due.
+    /// Whether no further request can become due.
     pub(crate) fn is_over(&self, now_ns: i64) -> bool {
         match &self.source {
             Source::Open { .. } => self.next_ns().is_none(),
@@ -156,7 +158,7 @@ fn attended(
     now_ns: i64,
     at_least_ns: i64,
 ) -> Option<Reverse<(i64, usize)>> {
-    let number = u32::try_from(user).expect("there are no more users than that");
+    let number = u32::try_from(user).expect("user numbers have 32 bits");
     let think_s = || attendance.think.sample(rng).max(at_least_ns as f64 / NS_PER_S);
     let due_s = attendance.due_s(number, now_ns as f64 / NS_PER_S, think_s)?;
     Some(Reverse((nanoseconds(due_s), user)))
@@ -201,9 +203,9 @@ mod tests {
         assert_eq!(all(&few).len(), 3);
     }
 
-    /// The number of requests is a matter of the seed and the stages alone, and so is each instant.
+    /// The number of requests only depends on the seed and the stages, and so does each instant.
     #[test]
-    fn stages_end_by_themselves() {
+    fn stages_end_without_a_limit() {
         let points = vec![(0.0, 0.0), (1.0, 300.0), (1.0, 100.0), (3.0, 100.0), (3.0, 0.0)];
         let stages = Profile { points, between: Between::Lines, ..Profile::default() };
         let even = Arrivals::Varying(Profile { spacing: Spacing::Even, ..stages.clone() });

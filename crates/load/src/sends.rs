@@ -1,30 +1,31 @@
-//! How regular the sends were: what is needed to judge the law of the gaps between them, in constant memory.
+//! The regularity of the sends: what is needed to judge the law of the gaps between them, in constant memory.
 
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 use serde::{Deserialize, Serialize};
 
-/// This many gaps are kept: enough for a test of their law, and more would make it reject trifles.
+/// The number of gaps that are kept: enough for a test of their law, and more would make it reject negligible
+/// deviations.
 const SAMPLE: usize = 4096;
 
 /// The widths of the windows in which sends are counted, in nanoseconds.
 const WINDOWS_NS: [i64; 3] = [1_000_000, 10_000_000, 100_000_000];
 
-/// The sends of a run, as they were handed to the kernel.
+/// The sends of a run, when they were passed to the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sends {
-    /// How many requests were handed to the kernel.
+    /// The number of requests that were passed to the kernel.
     pub count: u64,
     /// Their rate, from the first to the last.
     pub per_s: f64,
-    /// The rate at which they were due, from the first to the last: what was asked for, without the chance in how
-    /// many requests a random schedule happens to have.
+    /// The rate at which they were due, from the first to the last: the target, without the randomness in the
+    /// number of requests of a random schedule.
     pub due_per_s: f64,
     /// The coefficient of variation of the gaps between them: 0 for a constant rate, 1 for Poisson arrivals.
     pub gap_cv: f64,
-    /// How bursty they were, in windows of 1, 10 and 100 ms.
+    /// The burstiness, in windows of 1, 10 and 100 ms.
     pub dispersion: Vec<Dispersion>,
-    /// Gaps between one send and the next in nanoseconds, at most 4,096 of them, each with the same chance (Vitter,
-    /// 1985, algorithm R). Not part of a record, which has every request.
+    /// A sample of the gaps between sends in nanoseconds, at most 4,096 of them, each with the same probability
+    /// (Vitter, 1985, algorithm R). Not part of a record, which has every request.
     #[serde(skip)]
     pub gaps_ns: Vec<u64>,
 }
@@ -40,7 +41,7 @@ pub struct Dispersion {
     pub index: f64,
 }
 
-/// What is counted of the sends.
+/// The counters of the sends.
 pub(crate) struct Meter {
     count: u64,
     first_ns: i64,
@@ -71,14 +72,14 @@ impl Meter {
         }
     }
 
-    /// A request is due at this instant.
+    /// Records a request that is due at this instant.
     pub(crate) fn due(&mut self, at_ns: i64) {
         let first = self.due.map_or(at_ns, |(first, _)| first);
         self.due = Some((first, at_ns));
         self.due_count += 1;
     }
 
-    /// A request is handed to the kernel at this instant, not before the one before it.
+    /// Records a request that is passed to the kernel at this instant, not before the previous one.
     pub(crate) fn sent(&mut self, at_ns: i64) {
         if self.count == 0 {
             self.first_ns = at_ns;
@@ -174,7 +175,7 @@ mod tests {
         meter.summary()
     }
 
-    /// Limits of five standard errors, which each chance exceeds once in 1.7 million: of the coefficient of
+    /// Limits of five standard errors, which each figure exceeds once in 1.7 million: of the coefficient of
     /// variation √(2/n) at most, of the index of dispersion √(2/windows).
     #[test]
     fn poisson_sends_have_unit_dispersion_and_constant_ones_none() {
@@ -198,7 +199,7 @@ mod tests {
     fn a_sample_is_drawn_evenly_from_all_gaps() {
         let mut meter = Meter::new(3);
         let mut at_ns = 0;
-        // Gap number i is i ns long, so the sample's mean tells where it was drawn from.
+        // Gap number i is i ns long, so the sample's mean shows where it was drawn from.
         let gaps = 50_000;
         for gap in 0..=gaps {
             at_ns += gap;

@@ -1,4 +1,4 @@
-//! The figures of a run. They carry no judgement: the generator is judged where records are analysed.
+//! The figures of a run. They carry no judgement: the generator is judged by the analysis of records.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct RunSummary {
     pub sent: u64,
     /// How they ended, in the order of [`Outcome::ALL`]. They add up to `sent`.
     pub ended: [u64; 5],
-    /// How many whole answers had each status, in a protocol whose answers have one, such as HTTP.
+    /// The number of complete answers by status, in a protocol whose answers have one, such as HTTP.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<u16, u64>,
     /// How late requests with a free connection were begun: the generator's own delay.
@@ -29,28 +29,28 @@ pub struct RunSummary {
     /// The share of that delay in the response times.
     #[serde(default)]
     pub lag_share: LagShare,
-    /// How late requests were handed to the kernel, any wait for a connection and its opening included.
+    /// How late requests were passed to the kernel, including waiting for a connection and opening it.
     #[serde(default)]
     pub send_lag: Lag,
-    /// How many requests had to wait for a free connection, begun in the end or not.
+    /// The number of requests that had to wait for a free connection, whether or not they were begun.
     pub waited_for_connection: u64,
-    /// How long those that were begun in the end had waited.
+    /// The wait of those that were begun.
     #[serde(default)]
     pub wait_for_connection: Lag,
-    /// How many requests ended unsent because too many waited for a connection already.
+    /// The number of requests that ended unsent because too many waited for a connection already.
     #[serde(default)]
     pub turned_away: u64,
-    /// How many connections were opened.
+    /// The number of connections that were opened.
     #[serde(default)]
     pub connections_opened: u64,
-    /// How many connections failed because this side had no port or file left.
+    /// The number of connections that failed because this side had no port or file left.
     pub own_failures: u64,
-    /// Why the first refused request was refused, if the reason is known.
+    /// The reason of the first refused request, if it is known.
     #[serde(default)]
     pub refused_because: Option<String>,
-    /// The most requests that were out at once.
+    /// The most requests in flight at once.
     pub max_in_flight: u64,
-    /// The sends: their rate and how regular they were.
+    /// The sends: their rate and regularity.
     #[serde(default)]
     pub sends: Sends,
     /// Both sides of Little's law.
@@ -58,13 +58,13 @@ pub struct RunSummary {
     pub little: Little,
     /// CPU time of the generator's thread, in seconds.
     pub generator_cpu_s: f64,
-    /// How the generator's thread fared otherwise.
+    /// Other conditions of the generator's thread.
     #[serde(default)]
     pub thread: ThreadUse,
 }
 
-/// Both sides of Little's law, L = λW, times the length of the run. They are kept apart: a request that is lost
-/// from the books, or ends twice, makes them differ.
+/// Both sides of Little's law, L = λW, times the length of the run. They are counted separately: a request that
+/// the ledger loses, or that ends twice, makes them differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Little {
     /// The number of requests that were due and had not ended, integrated over time, in request-seconds.
@@ -73,51 +73,51 @@ pub struct Little {
     pub responses_s: f64,
 }
 
-/// How the generator's thread was run, and what it met.
+/// The conditions of the generator's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
     /// How it waited for the next send.
     pub timing: Timing,
-    /// What it had of the scheduler.
+    /// Its priority.
     pub priority: Priority,
-    /// The one core that it was kept on, if it was.
+    /// The core that it was pinned to, if any.
     pub core: Option<u32>,
-    /// Who says when an answer was there.
+    /// The source of the stamps of answers.
     pub stamped_by: StampedBy,
-    /// How long it was ready to run and another thread had its core, in seconds; `None` where the kernel keeps no
+    /// How long it was ready to run while another thread had its core, in seconds; `None` if the kernel keeps no
     /// such account.
     pub run_queue_s: Option<f64>,
     /// How often it went to sleep.
     pub voluntary_switches: Option<u64>,
-    /// How often its core was taken from it.
+    /// How often it was preempted.
     pub involuntary_switches: Option<u64>,
 }
 
-/// What the generator's thread has of the scheduler.
+/// The priority of the generator's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// No more than others.
+    /// The ordinary one.
     #[default]
     Usual,
-    /// It goes before others of the usual kind: nice -20.
+    /// Before other ordinary threads: nice -20.
     BeforeOthers,
-    /// It goes before all others: SCHED_FIFO.
+    /// Before all others: SCHED_FIFO.
     RealTime,
 }
 
-/// Who says when an answer was there.
+/// The source of the stamps of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StampedBy {
-    /// The generator, by its clock, once it has been woken and has read the answer.
+    /// The generator, by its clock, once it was woken and has read the answer.
     #[default]
     Generator,
-    /// The kernel, as it received the packet. The generator's own waking is not in it.
+    /// The kernel, when it received the packet. This excludes the generator's own wakeup.
     Kernel,
 }
 
-/// How late something was, in nanoseconds; 0 where nothing was counted.
+/// A distribution of delays, in nanoseconds; 0 if there were none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lag {
     /// The median.
@@ -140,12 +140,12 @@ pub struct LagShare {
 }
 
 impl RunSummary {
-    /// How many requests have a response time: those with a complete answer, right or wrong.
+    /// The number of requests with a response time: those with a complete answer, right or wrong.
     pub fn responses(&self) -> u64 {
         self.count(Outcome::Answered) + self.count(Outcome::Wrong)
     }
 
-    /// How many requests ended with this outcome.
+    /// The number of requests with this outcome.
     pub fn count(&self, outcome: Outcome) -> u64 {
         self.ended[outcome as usize]
     }
@@ -165,7 +165,7 @@ impl RunSummary {
 mod tests {
     use super::*;
 
-    /// A summary as version 1 of `answer.json` has it.
+    /// A summary in the format of version 1 of `answer.json`.
     #[test]
     fn a_summary_of_an_older_record_with_doubts_still_opens() {
         let old = r#"{"start_ns":5,"wall_s":2.0,"sending_s":1.5,"sent":3,"ended":[1,0,0,0,2],

@@ -1,4 +1,4 @@
-//! What is counted while a run goes on, in constant memory, and what it amounts to.
+//! Counters during a run, in constant memory, and the summary of them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::schedule::Due;
 use crate::sends::Meter;
 use crate::summary::{Lag, LagShare, Little, RunSummary, ThreadUse};
 
-/// What is counted while a run goes on. All instants are in nanoseconds since its start.
+/// Counters during a run. All instants are in nanoseconds since its start.
 pub(crate) struct Tally {
     pub(crate) sent: u64,
     pub(crate) ended: [u64; 5],
@@ -26,7 +26,7 @@ pub(crate) struct Tally {
     send_lag: Histogram<u64>,
     wait: Histogram<u64>,
     response: Histogram<u64>,
-    /// Response times less the send lag of their requests.
+    /// Response times minus the send lag of their requests.
     punctual: Histogram<u64>,
     in_system: InSystem,
     /// From due to end, of all requests.
@@ -42,7 +42,7 @@ struct InSystem {
 }
 
 impl InSystem {
-    /// Instants need not come in order: what is counted too much until a later one is taken back with an earlier.
+    /// Instants need not be in order: an excess from a later one is compensated by an earlier one.
     fn change(&mut self, by: i64, at_ns: i64) {
         self.area_ns += i128::from(self.now) * i128::from(at_ns - self.at_ns);
         self.at_ns = at_ns;
@@ -50,7 +50,7 @@ impl InSystem {
     }
 }
 
-/// When a run was, and what it cost.
+/// The time of a run, and its cost.
 pub(crate) struct Span {
     pub(crate) start_ns: i64,
     /// When it ended, in nanoseconds since the start.
@@ -91,22 +91,22 @@ impl Tally {
         self.in_system.change(1, at_ns);
     }
 
-    /// A request is begun this late, and did not wait for a connection.
+    /// Records a request that was begun this late, and did not wait for a connection.
     pub(crate) fn lag(&mut self, lag_ns: i64) {
         record(&mut self.lag, lag_ns);
     }
 
-    /// A request is begun this late, because it waited for a connection.
+    /// Records a request that was begun this late, because it waited for a connection.
     pub(crate) fn wait(&mut self, wait_ns: i64) {
         record(&mut self.wait, wait_ns);
     }
 
-    /// A request was handed to the kernel this late.
+    /// Records a request that was passed to the kernel this late.
     pub(crate) fn send_lag(&mut self, lag_ns: i64) {
         record(&mut self.send_lag, lag_ns);
     }
 
-    /// A request that was due then has ended now. It has a response time if it has an answer.
+    /// Records the end of a request that was due then. It has a response time if it has an answer.
     pub(crate) fn end(&mut self, outcome: Outcome, due: &Due, at_ns: i64, response_ns: Option<i64>) {
         self.ended[outcome as usize] += 1;
         self.in_system.change(-1, at_ns);
@@ -117,12 +117,12 @@ impl Tally {
         }
     }
 
-    /// A whole answer had this status. A status has 16 bits, so the counts are bounded.
+    /// Records the status of a complete answer. A status has 16 bits, so the number of counters is bounded.
     pub(crate) fn status(&mut self, status: u16) {
         *self.statuses.entry(status).or_default() += 1;
     }
 
-    /// All but one answer in a hundred took at most this long so far, in nanoseconds.
+    /// The time within which all but one answer in a hundred have come up to now, in nanoseconds.
     pub(crate) fn response_p99_ns(&self) -> u64 {
         self.response.value_at_quantile(0.99)
     }
@@ -156,7 +156,7 @@ impl Tally {
         }
     }
 
-    /// How much of the response times is the generator's own lag.
+    /// The generator's own lag as a share of the response times.
     fn lag_share(&self) -> LagShare {
         let share = |all: f64, punctual: f64| if all > 0.0 { (1.0 - punctual / all).max(0.0) } else { 0.0 };
         let of_quantile = |quantile: f64| {

@@ -1,4 +1,5 @@
-//! The driver over futures: for connections that bring their own, within a tokio runtime of this one thread.
+//! The driver over futures: for connections that bring their own, within a tokio runtime of this single
+//! thread.
 
 use std::future::ready;
 use std::io;
@@ -19,10 +20,10 @@ use crate::plan::Plan;
 use crate::request::{Request, Reuse};
 use crate::timer::Timer;
 
-/// Runs the requests of a ledger until the last has ended, or it is cancelled. Nothing is in flight then.
+/// Runs the requests of a ledger until the last has ended, or it is cancelled. No request is in flight then.
 ///
 /// # Errors
-/// Fails only where it cannot be set up.
+/// Fails only if it cannot be set up.
 pub(crate) fn drive<'a>(
     ledger: &mut Ledger<'a, Box<dyn Connection>>,
     connect: &'a dyn Connect,
@@ -30,7 +31,7 @@ pub(crate) fn drive<'a>(
     cancel: &AtomicBool,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Never has a permit; closed, it ends every attempt, those included that look only then.
+    // Never has a permit; closing it ends every attempt, including those that only check later.
     let give_up = Semaphore::new(0);
     runtime.block_on(async {
         let out = FuturesUnordered::new();
@@ -47,14 +48,14 @@ struct Driver<'l, 'a, 'g> {
     out: FuturesUnordered<LocalFuture<'g, Attempt>>,
 }
 
-/// A request, as it ended.
+/// A request with its outcome.
 struct Attempt {
     begin_ns: i64,
     start: Start,
     ended: EndedRequest,
     reuse: Reuse,
     connection: Option<Box<dyn Connection>>,
-    /// Why it has no connection.
+    /// The reason why it has no connection.
     why: Option<io::Error>,
 }
 
@@ -68,7 +69,7 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
             let now = now_ns();
             let is_over = self.ledger.is_over(now);
             if is_over && (now >= drain_until_ns || drain_until_ns == i64::MAX) {
-                // No silence if it was this thread that stood still.
+                // Not a silence if this thread was stalled.
                 yield_now().await;
                 while let Some(Some(attempt)) = self.out.next().now_or_never() {
                     self.settle(attempt);
@@ -85,7 +86,7 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
                 biased;
                 Some(attempt) = self.out.next(), if !self.out.is_empty() => self.settle(attempt),
                 fired = timer.until(next_ns) => fired?,
-                // All that is due is on its way by now, so making a request keeps none of them.
+                // All requests that are due were begun, so creating a request delays none of them.
                 () = ready(()), if self.ledger.wants_next() => self.ledger.prepare(),
                 _ = check.tick() => self.ledger.publish(now_ns()),
             }
@@ -115,7 +116,7 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
     }
 }
 
-/// One request from its beginning to its end, whatever that is.
+/// One request from its beginning to its end.
 async fn attempt(
     connect: &dyn Connect,
     begin: OutgoingRequest<Box<dyn Connection>>,
@@ -141,7 +142,7 @@ async fn attempt(
     attempt
 }
 
-/// Connects if need be and exchanges, filling in the attempt.
+/// Connects if necessary and exchanges, filling in the attempt.
 async fn converse(
     connect: &dyn Connect,
     on: Option<Box<dyn Connection>>,

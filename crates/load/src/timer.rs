@@ -34,7 +34,7 @@ impl Timer {
     /// instant costs no system call.
     pub(crate) async fn until(&mut self, instant_ns: i64) -> io::Result<()> {
         if self.armed_for != Some(instant_ns) {
-            // Zero would disarm it; an instant that is past fires at once.
+            // Zero would disarm it; a past instant fires at once.
             let instant_ns = instant_ns.max(1);
             let value = Timespec { tv_sec: instant_ns / 1_000_000_000, tv_nsec: instant_ns % 1_000_000_000 };
             let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };

@@ -133,6 +133,8 @@ pub(crate) struct Mix {
     shares: Vec<f64>,
     /// The measured requests of each class.
     members: Vec<Vec<u32>>,
+    /// The mean service time of this mix over that of the measured one.
+    pub(crate) longer: f64,
 }
 
 impl Mix {
@@ -155,7 +157,11 @@ impl Mix {
             so_far += share / sum;
             so_far
         });
-        Ok(Self { shares: cumulative.collect(), members })
+        let mean = |members: &[u32]| {
+            members.iter().map(|&at| services.scaled[at as usize]).sum::<f64>() / members.len().max(1) as f64
+        };
+        let longer = shares.iter().zip(&members).map(|(share, members)| share / sum * mean(members)).sum();
+        Ok(Self { shares: cumulative.collect(), longer, members })
     }
 
     fn class(&self, rng: &mut Rng) -> usize {

@@ -176,9 +176,18 @@ impl Predictor {
         }
     }
 
-    /// The highest rate that the station sustains, in requests per second.
-    pub fn capacity_per_s(&self, servers: Option<u32>) -> Estimate {
-        within(self.draws.iter().map(|draw| draw.capacity_per_s(servers)).collect())
+    /// The highest rate that the station sustains under the conditions of a question, in requests per second.
+    ///
+    /// # Errors
+    /// Fails where a class of the mix was not measured.
+    pub fn capacity_per_s(&self, question: &Question) -> Result<Estimate, NoPrediction> {
+        Ok(within(self.capacities_per_s(question)?))
+    }
+
+    fn capacities_per_s(&self, question: &Question) -> Result<Vec<f64>, NoPrediction> {
+        let of_draw =
+            |draw: &Draw| Ok(draw.capacity_per_s(question.servers, self.mix(draw, question)?.as_ref()));
+        self.draws.iter().map(of_draw).collect()
     }
 
     /// Predicts the response times of a run.
@@ -186,7 +195,8 @@ impl Predictor {
     /// # Errors
     /// Fails where the rate exceeds the capacity, and where a class was not measured.
     pub fn predict(&self, question: &Question) -> Result<Prediction, NoPrediction> {
-        let capacity = self.capacity_per_s(question.servers);
+        let capacities_per_s = self.capacities_per_s(question)?;
+        let capacity = within(capacities_per_s.clone());
         if question.rate_per_s >= capacity.value {
             return Err(NoPrediction::Overload {
                 rate_per_s: question.rate_per_s,
@@ -197,19 +207,24 @@ impl Predictor {
         let runs = (0..self.draws.len()).map(run).collect::<Result<Vec<Run>, NoPrediction>>()?;
         let p99_s: Vec<f64> = runs.iter().map(|run| run.quantiles_s[P99]).collect();
         let of = |value: &dyn Fn(&Run) -> f64| within(runs.iter().map(value).collect());
+        let service_s = |draw: &Draw| {
+            let mix = self.mix(draw, question)?;
+            Ok(draw.service_s(question, mix.as_ref()) * mix.map_or(1.0, |mix| mix.longer))
+        };
+        let services_s = self.draws.iter().map(service_s).collect::<Result<Vec<f64>, NoPrediction>>()?;
         let of_draws = |value: &dyn Fn(&Draw) -> f64| within(self.draws.iter().map(value).collect());
         let quantile = |(at, p): (usize, f64)| (p, of(&|run| run.quantiles_s[at]));
-        let steady = |draw: &&Draw| question.rate_per_s < draw.capacity_per_s(question.servers);
+        let steady = capacities_per_s.iter().filter(|per_s| question.rate_per_s < **per_s).count();
         Ok(Prediction {
             rate_per_s: question.rate_per_s,
             requests: question.requests,
             mean_s: of(&|run| run.mean_s),
             quantiles: QUANTILES.into_iter().enumerate().map(quantile).collect(),
             capacity_per_s: capacity,
-            utilisation: of_draws(&|draw| question.rate_per_s / draw.capacity_per_s(question.servers)),
-            service_s: of_draws(&|draw| draw.service_s(question.rate_per_s, question.servers)),
+            utilisation: within(capacities_per_s.iter().map(|per_s| question.rate_per_s / per_s).collect()),
+            service_s: within(services_s),
             delay_s: of_draws(&|draw| draw.candidate.delay_s),
-            steady: self.draws.iter().filter(steady).count() as f64 / self.draws.len() as f64,
+            steady: steady as f64 / self.draws.len() as f64,
             stations: self.stations(),
             advice: self.advice(question, &p99_s)?,
         })
@@ -223,7 +238,8 @@ impl Predictor {
     pub fn highest_rate(&self, slo: Slo, question: &Question) -> Result<Estimate, NoPrediction> {
         let requests = question.requests.min(MOST_SEARCHED);
         let highest = |index: usize| {
-            let capacity_per_s = self.draws[index].capacity_per_s(question.servers);
+            let draw = &self.draws[index];
+            let capacity_per_s = draw.capacity_per_s(question.servers, self.mix(draw, question)?.as_ref());
             let meets = |share: f64| {
                 let at = Question { rate_per_s: share * capacity_per_s, requests, ..question.clone() };
                 let responses_s = self.simulated_s(&at, index, 0)?;
@@ -262,13 +278,11 @@ impl Predictor {
         };
         let mut visits: Vec<Visit> = (0..n).map(arrive).collect();
         let servers = question.servers.unwrap_or(draw.candidate.servers);
-        let service_s = draw.service_s(question.rate_per_s, question.servers) * draw.slower;
-        match &question.mix {
+        let mix = self.mix(draw, question)?;
+        let service_s = draw.service_s(question, mix.as_ref()) * draw.slower;
+        match mix {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
-            Some(shares) => {
-                let mix = Mix::of(&draw.services, shares).map_err(NoPrediction::UnmeasuredClass)?;
-                draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits);
-            }
+            Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
         let station = Candidate {
             discipline: question.discipline.unwrap_or(draw.candidate.discipline),
@@ -300,10 +314,17 @@ impl Predictor {
         } else if !self.capacity_is_measured {
             Advice::MeasureCapacity
         } else if self.stations().first().is_some_and(|first| first.share < 0.8) {
-            Advice::HigherLoad { rate_per_s: 0.7 * self.capacity_per_s(question.servers).value }
+            Advice::HigherLoad { rate_per_s: 0.7 * self.capacity_per_s(question)?.value }
         } else {
             Advice::MoreRequests
         }))
+    }
+
+    fn mix(&self, draw: &Draw, question: &Question) -> Result<Option<Mix>, NoPrediction> {
+        let shares = question.mix.as_deref();
+        shares
+            .map(|shares| Mix::of(&draw.services, shares).map_err(NoPrediction::UnmeasuredClass))
+            .transpose()
     }
 
     fn stations(&self) -> Vec<Allowed> {
@@ -323,15 +344,19 @@ impl Predictor {
 }
 
 impl Draw {
-    fn capacity_per_s(&self, servers: Option<u32>) -> f64 {
-        let more = servers.map_or(1.0, |servers| f64::from(servers) / f64::from(self.candidate.servers));
-        more * self.path.capacity_per_s / self.slower
+    /// How many times the capacity of the measured station these servers and this mix have.
+    fn more(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
+        let servers = servers.map_or(1.0, |servers| f64::from(servers) / f64::from(self.candidate.servers));
+        servers / mix.map_or(1.0, |mix| mix.longer)
     }
 
-    /// The mean service time at a rate, before the speed of the day. With other servers it is that at the same utilisation.
-    fn service_s(&self, rate_per_s: f64, servers: Option<u32>) -> f64 {
-        let more = servers.map_or(1.0, |servers| f64::from(servers) / f64::from(self.candidate.servers));
-        self.path.service_s(rate_per_s / more)
+    fn capacity_per_s(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
+        self.more(servers, mix) * self.path.capacity_per_s / self.slower
+    }
+
+    /// The mean service time of the measured mix at the utilisation of the question, before the speed of the day.
+    fn service_s(&self, question: &Question, mix: Option<&Mix>) -> f64 {
+        self.path.service_s(question.rate_per_s / self.more(question.servers, mix))
     }
 }
 

@@ -1,18 +1,19 @@
-//! The wire of sessions: a client says once who it is, then asks; the answer arrives on the session of the user that the
-//! request names. All numbers are little-endian.
+//! The wire of sessions: a client identifies itself once, then sends requests; the answer arrives on the session of the user that
+//! the request names. All numbers are little-endian.
 //!
 //! | | bytes |
 //! | --- | --- |
 //! | opening | `KHS1`, 4 bytes of 0, the user's number in 8 |
 //! | its answer | the user's number in 8, 2⁶³ − 1 in 8 |
 //! | request | nonce in 8, the user whose session gets the answer in 8, 8 bytes of 0 |
-//! | answer | nonce in 8, the user who asked in 8 |
+//! | answer | nonce in 8, the user of the request in 8 |
 //!
-//! From the answer to its opening on, a user's session gets what others ask for it. Users have the numbers below 2⁶³ − 1. Where the user named holds no session, or takes its messages too slowly, the answer
-//! arrives on the requester's own, with the high bit of the second number set. A request that was turned away is answered on the
-//! requester's own with all bits of the second number set.
+//! After the answer to its opening, a user's session gets the answers to requests of other users for it. Users have the numbers
+//! below 2⁶³ − 1. If the user named has no session, or reads its messages too slowly, the answer arrives on the requester's
+//! session, with the high bit of the second number set. The answer to a rejected request arrives on the requester's session with
+//! all bits of the second number set.
 
-/// What a session begins with.
+/// The first bytes of a session.
 pub const MAGIC: [u8; 8] = *b"KHS1\0\0\0\0";
 /// The length of an opening.
 pub const OPENING_BYTES: usize = 16;
@@ -23,17 +24,17 @@ pub const ANSWER_BYTES: usize = 16;
 /// The highest number of a user.
 pub const LAST_USER: u64 = UNREACHED - 2;
 
-/// The bit of an answer that could not be delivered where it should.
+/// The bit of an answer that could not be delivered to its user.
 const UNREACHED: u64 = 1 << 63;
-/// Stands in the answer to an opening, in place of a user who asked.
+/// The second number of the answer to an opening.
 const PRESENT: u64 = UNREACHED - 1;
-/// Stands in place of the user who asked what was turned away.
+/// The second number of the answer to a rejected request.
 const REFUSED: u64 = u64::MAX;
 
-/// What is wrong with bytes.
+/// The error of invalid bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// More bytes are to come.
+    /// The bytes are incomplete.
     Incomplete,
     /// They are not of this protocol.
     Malformed,
@@ -42,7 +43,7 @@ pub enum Fault {
 /// A request of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its number, which decides for how long it is held.
+    /// Its number, which determines its hold time.
     pub nonce: u64,
     /// The user whose session gets the answer.
     pub to: u64,
@@ -53,26 +54,26 @@ pub struct Request {
 pub struct Answer {
     /// The request's number; in the answer to an opening, the user's.
     pub nonce: u64,
-    /// What became of the request.
+    /// The outcome of the request.
     pub fate: Fate,
 }
 
-/// What became of a request or an opening.
+/// The outcome of a request or an opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The session is open: its user can be reached.
+    /// The session is open: its user can receive answers.
     Present,
     /// It was held.
     Held {
-        /// The user who asked.
+        /// The user of the request.
         from: u64,
     },
     /// It was held, but the user named could not be reached.
     Unreached {
-        /// The user who asked.
+        /// The user of the request.
         from: u64,
     },
-    /// It was turned away.
+    /// It was rejected.
     Refused,
 }
 
@@ -126,7 +127,7 @@ pub fn encode_answer(Answer { nonce, fate }: Answer) -> [u8; ANSWER_BYTES] {
     two(nonce, from)
 }
 
-/// The answer that these bytes are.
+/// The answer of these bytes.
 pub fn decode_answer(bytes: [u8; ANSWER_BYTES]) -> Answer {
     let [nonce, from] = [0, 1].map(|place| number(&bytes, place).expect("these are two numbers"));
     let fate = match from {
@@ -142,7 +143,7 @@ fn known_user(user: u64) -> Result<u64, Fault> {
     if user <= LAST_USER { Ok(user) } else { Err(Fault::Malformed) }
 }
 
-/// The number at a place, counted in numbers from the beginning.
+/// The number at an index.
 fn number(bytes: &[u8], place: usize) -> Option<u64> {
     bytes.get(8 * place..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }

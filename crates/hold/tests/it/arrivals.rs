@@ -1,4 +1,4 @@
-//! Sessions in all three ways: measured on a synthetic server, by formula and by simulation.
+//! Sessions by all three methods: measured on a synthetic server, by formula and by simulation.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
@@ -6,18 +6,18 @@ use std::thread;
 use std::time::Duration;
 
 use kendall_evidence::{Trial, measured};
-use kendall_hold::{Config, Dialect, HoldWorkload, How, Options, bind};
+use kendall_hold::{Config, Dialect, HoldMode, HoldOptions, HoldWorkload, bind};
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow, stamps};
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{Arrivals, Batch, Law, Servers, Sessions, Station};
 use kendall_theory::formula;
 
-/// Two servers at half of what they can do: one in three requests finds both busy (Erlang C). Of some 1,000 requests, less
-/// independent of each other than that, the share is known to some 3 %; what a busy machine adds to the service times is in the
-/// stamps, and so in the formula. Five times as much is allowed.
+/// Two servers at half of their capacity: one in three requests finds both busy (Erlang C). From some 1,000 requests, which are
+/// not quite independent, the share is known to some 3 %; the delays of a busy machine are in the stamps, and so in the
+/// formula. The tolerance is five times as much.
 #[test]
-fn the_share_that_waits_is_what_theory_and_simulation_say() {
+fn the_share_that_waits_agrees_with_theory_and_simulation() {
     const RATE_PER_S: f64 = 400.0;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stamps");
@@ -25,7 +25,8 @@ fn the_share_that_waits_is_what_theory_and_simulation_say() {
     let service = Config { workers: NonZeroUsize::new(2).unwrap(), stamps: Some(path.clone()), ..usual };
     let law = Law::Exponential { mean_s: 0.0025 };
     let server =
-        bind(Options { service, law, seed: 3, how: How::Sleeping, dialect: Dialect::Requests }).unwrap();
+        bind(HoldOptions { service, law, seed: 3, mode: HoldMode::Sleeping, dialect: Dialect::Requests })
+            .unwrap();
     let (address, handle) = (server.local_addr(), server.handle());
     let serving = thread::spawn(move || server.run());
     let sessions = Sessions {

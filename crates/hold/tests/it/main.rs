@@ -1,4 +1,4 @@
-//! The tests of this crate's public face, in one program.
+//! The tests of this crate's public interface, in one program.
 
 mod arrivals;
 mod sessions;

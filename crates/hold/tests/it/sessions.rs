@@ -1,4 +1,5 @@
-//! Sessions from outside: an answer arrives on the session of the user that the request names.
+//! Sessions through the public interface: an answer arrives on the session of the user that the request
+//! names.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,14 +7,14 @@ use std::net::TcpStream;
 use kendall_hold::protocol::session::{
     ANSWER_BYTES, Answer, Fate, LAST_USER, Request, decode_answer, encode_opening, encode_request,
 };
-use kendall_hold::{Dialect, Options, bind_sessions};
+use kendall_hold::{Dialect, HoldOptions, bind_sessions};
 use kendall_station::Law;
 use kendall_testbed::{LIMIT, Running, wait_until};
 
 use crate::station::{options, run_server};
 
-fn serve(options: Options) -> Running {
-    run_server(bind_sessions(&Options { dialect: Dialect::Sessions, ..options }).unwrap())
+fn serve(options: HoldOptions) -> Running {
+    run_server(bind_sessions(&HoldOptions { dialect: Dialect::Sessions, ..options }).unwrap())
 }
 
 /// A user's session.
@@ -42,7 +43,7 @@ impl User {
 }
 
 #[test]
-fn an_answer_arrives_where_its_request_says_or_else_comes_back() {
+fn an_answer_arrives_at_the_named_user_or_returns_to_the_requester() {
     let server = serve(options(2, 10, Law::Constant { mean_s: 0.001 }));
     let (mut one, mut two) = (User::new(&server, 1), User::new(&server, LAST_USER));
     one.ask(7, LAST_USER);
@@ -57,7 +58,7 @@ fn an_answer_arrives_where_its_request_says_or_else_comes_back() {
     assert_eq!(one.answer(), Answer { nonce: 10, fate: Fate::Unreached { from: 1 } });
 }
 
-/// Who opens a second session gets its answers there; the first one's end changes nothing.
+/// A user that opens a second session gets its answers there; the end of the first one changes nothing.
 #[test]
 fn the_session_that_a_user_opened_last_counts() {
     let server = serve(options(1, 10, Law::Constant { mean_s: 0.001 }));
@@ -71,7 +72,7 @@ fn the_session_that_a_user_opened_last_counts() {
 }
 
 #[test]
-fn requests_of_one_session_are_held_side_by_side_and_those_without_room_are_refused() {
+fn requests_of_one_session_are_held_concurrently_and_rejected_beyond_the_capacity() {
     let server = serve(options(2, 3, Law::Constant { mean_s: 0.3 }));
     let mut user = User::new(&server, 1);
     (1..=4).for_each(|nonce| user.ask(nonce, 1));
@@ -83,7 +84,7 @@ fn requests_of_one_session_are_held_side_by_side_and_those_without_room_are_refu
 }
 
 #[test]
-fn what_is_no_session_is_closed() {
+fn invalid_openings_are_closed() {
     let server = serve(options(1, 10, Law::Constant { mean_s: 0.001 }));
     for bytes in [&b"GET / HTTP/1.1\r\n"[..], &encode_opening(LAST_USER + 1)] {
         let mut stream = TcpStream::connect(server.address).unwrap();

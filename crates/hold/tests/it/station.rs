@@ -1,4 +1,4 @@
-//! The synthetic server from outside: it is the station that it was told to be.
+//! The synthetic server through the public interface: it is the station of its options.
 
 use std::collections::HashSet;
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kendall_hold::protocol::{REFUSED, encode_request};
-use kendall_hold::{Config, Dialect, Hold, HoldWorkload, How, Options, bind};
+use kendall_hold::{Config, Dialect, Hold, HoldMode, HoldOptions, HoldWorkload, bind};
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_service::{Server, System};
@@ -28,22 +28,22 @@ fn has_taken(server: &Running, requests: u64) {
     wait_until("they are taken", || server.metric("requests_received_total") == requests);
 }
 
-/// Runs a server while a test does.
+/// Runs a server for the duration of a test.
 pub(crate) fn run_server<S: System>(server: Server<S>) -> Running {
     let (address, metrics, stop) = (server.local_addr(), server.handle(), server.handle());
     Running::new(address, move || metrics.metrics_text(), move || stop.shut_down(), || server.run())
 }
 
-fn serve(options: Options) -> Running {
+fn serve(options: HoldOptions) -> Running {
     run_server(bind(options).unwrap())
 }
 
-pub(crate) fn options(workers: usize, room: usize, law: Law) -> Options {
+pub(crate) fn options(workers: usize, room: usize, law: Law) -> HoldOptions {
     let usual = Config::new("127.0.0.1:0".parse().unwrap());
     let workers = NonZeroUsize::new(workers).unwrap();
     let service =
         Config { workers, max_waiting: room - workers.get(), grace: Duration::from_millis(10), ..usual };
-    Options { service, law, seed: 7, how: How::Sleeping, dialect: Dialect::Requests }
+    HoldOptions { service, law, seed: 7, mode: HoldMode::Sleeping, dialect: Dialect::Requests }
 }
 
 fn answer(mut stream: &TcpStream) -> [u8; 8] {
@@ -53,7 +53,7 @@ fn answer(mut stream: &TcpStream) -> [u8; 8] {
 }
 
 #[test]
-fn there_is_room_for_so_many_and_no_more_and_who_is_refused_may_ask_again() {
+fn requests_beyond_the_capacity_are_rejected_and_can_be_repeated() {
     let server = serve(options(1, 3, Law::Constant { mean_s: 0.3 }));
     let taken: Vec<TcpStream> = (1..=3).map(|nonce| ask(&server, nonce)).collect();
     has_taken(&server, 3);
@@ -69,7 +69,7 @@ fn there_is_room_for_so_many_and_no_more_and_who_is_refused_may_ask_again() {
 #[test]
 fn a_hold_is_a_function_of_seed_and_nonce() {
     let law = Law::Exponential { mean_s: 1.0 };
-    let hold = |seed| Hold::new(&Options { seed, ..options(1, 1, law.clone()) });
+    let hold = |seed| Hold::new(&HoldOptions { seed, ..options(1, 1, law.clone()) });
     let (one, same, other) = (hold(1), hold(1), hold(2));
     assert!((1..100).all(|nonce| one.hold_s(nonce) == same.hold_s(nonce)));
     assert!((1..100).all(|nonce| one.hold_s(nonce) != other.hold_s(nonce)));
@@ -87,12 +87,12 @@ fn sleeping_workers_need_no_processors() {
 }
 
 #[test]
-fn who_computes_needs_the_time_of_a_processor() {
+fn a_computing_worker_uses_the_time_of_a_processor() {
     let cpu_s = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
     };
-    let busy = Options { how: How::Computing, ..options(1, 10, Law::Constant { mean_s: 0.05 }) };
+    let busy = HoldOptions { mode: HoldMode::Computing, ..options(1, 10, Law::Constant { mean_s: 0.05 }) };
     let server = serve(busy);
     let before_s = cpu_s();
     for nonce in 1..=3 {
@@ -101,11 +101,11 @@ fn who_computes_needs_the_time_of_a_processor() {
     assert!(cpu_s() - before_s >= 0.15);
 }
 
-/// Someone who needs less comes first where the order says so: the one that is held makes way at once.
+/// A shorter request goes first under such a discipline: the one in service yields at once.
 #[test]
 fn a_shorter_request_interrupts_a_longer_one() {
     let law = Law::Hyperexponential { parts: vec![(0.5, 0.002), (0.5, 3.0)] };
-    let order = |options: Options| Options {
+    let order = |options: HoldOptions| HoldOptions {
         service: Config { discipline: Discipline::ShortestRemaining, ..options.service },
         ..options
     };
@@ -123,9 +123,10 @@ fn a_shorter_request_interrupts_a_longer_one() {
     assert_eq!(answer(&first), long.to_be_bytes());
 }
 
-/// Requests from the generator: each ends in one way, those without room as refused, and connections are kept.
+/// Requests from the generator: each ends in exactly one way, those beyond the capacity as rejected, and
+/// connections are kept.
 #[test]
-fn the_generator_counts_those_without_room_as_refused() {
+fn the_generator_counts_requests_beyond_the_capacity_as_rejected() {
     let server = serve(options(1, 4, Law::Exponential { mean_s: 0.005 }));
     let plan = Plan::lasting(Arrivals::poisson(400.0), Duration::from_millis(1500), 5);
     let workload = HoldWorkload::new(server.address, 5);
@@ -135,7 +136,7 @@ fn the_generator_counts_those_without_room_as_refused() {
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
     let (answered, refused) = (count(Outcome::Answered), count(Outcome::Refused));
     assert_eq!(answered + refused, rows.len(), "{summary:?}");
-    // At twice what it can do, half are refused; 600 requests vary by 2 % of them, and a busy machine slows both.
+    // At twice its capacity, half are rejected; 600 requests vary by 2 %, and a busy machine slows both.
     let share = refused as f64 / rows.len() as f64;
     assert!((0.3..0.9).contains(&share), "{share}");
     let ports: HashSet<u16> = rows.iter().map(|row| row.port).collect();

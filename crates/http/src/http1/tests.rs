@@ -3,25 +3,25 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 
 use super::*;
-use crate::options::Options;
+use crate::options::HttpOptions;
 
-/// What became of an answer, and how much of the bytes it took.
+/// The outcome of an answer, and the number of bytes it used.
 #[derive(Debug, PartialEq)]
-enum Ended {
+enum AnswerEnd {
     Read { used: usize, outcome: Outcome, reuse: Reuse },
     Closed(Outcome),
 }
 
 fn dialog(method: &str, text: Option<&str>) -> Http1 {
-    let mut options = Options::get("http://127.0.0.1:1/");
+    let mut options = HttpOptions::get("http://127.0.0.1:1/");
     options.request.method = Some(method.into());
     options.request.expect_text = text.map(str::to_owned);
     let requests = Requests::new(([127, 0, 0, 1], 1).into(), &options, 1).unwrap();
     Http1::new(Arc::new(requests))
 }
 
-/// Feeds an answer in parts that end at the given places, as the generator does: what is left unread comes again.
-fn fed(dialog: &mut Http1, bytes: &[u8], cuts: &[usize]) -> Ended {
+/// Feeds an answer in parts that end at the given positions, as the generator does: unread bytes are passed again.
+fn fed(dialog: &mut Http1, bytes: &[u8], cuts: &[usize]) -> AnswerEnd {
     dialog.begin(0, &Request::new(0, Default::default()));
     let (mut from, mut to) = (0, 0);
     let ends = cuts.iter().copied().chain([bytes.len()]);
@@ -30,24 +30,24 @@ fn fed(dialog: &mut Http1, bytes: &[u8], cuts: &[usize]) -> Ended {
         match dialog.read(&bytes[from..to]) {
             AnswerRead::More { used } => from += used,
             AnswerRead::Done { used, outcome, reuse } => {
-                return Ended::Read { used: from + used, outcome, reuse };
+                return AnswerEnd::Read { used: from + used, outcome, reuse };
             }
         }
     }
-    Ended::Closed(dialog.closed())
+    AnswerEnd::Closed(dialog.closed())
 }
 
-fn whole(bytes: &[u8]) -> Ended {
+fn whole(bytes: &[u8]) -> AnswerEnd {
     fed(&mut dialog("GET", None), bytes, &[])
 }
 
-fn kept(bytes: &str) -> Ended {
-    Ended::Read { used: bytes.len(), outcome: Outcome::Answered, reuse: Reuse::Keep }
+fn kept(bytes: &str) -> AnswerEnd {
+    AnswerEnd::Read { used: bytes.len(), outcome: Outcome::Answered, reuse: Reuse::Keep }
 }
 
-/// An answer that is no answer: wrong, whatever follows.
-fn is_broken(ended: &Ended) -> bool {
-    matches!(ended, Ended::Read { outcome: Outcome::Wrong, reuse: Reuse::Close, .. })
+/// A broken answer: wrong, whatever follows.
+fn is_broken(ended: &AnswerEnd) -> bool {
+    matches!(ended, AnswerEnd::Read { outcome: Outcome::Wrong, reuse: Reuse::Close, .. })
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn a_connection_is_spent_where_the_server_says_so_or_the_body_ends_with_it() {
         "HTTP/1.1 200 OK\r\nconnection: keep-alive, Close\r\ncontent-length: 1\r\n\r\nx",
         "HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\nx",
     ] {
-        let spent = Ended::Read { used: answer.len(), outcome: Outcome::Answered, reuse: Reuse::Close };
+        let spent = AnswerEnd::Read { used: answer.len(), outcome: Outcome::Answered, reuse: Reuse::Close };
         assert_eq!(whole(answer.as_bytes()), spent, "{answer}");
     }
     for answer in ["HTTP/1.1 200 OK\r\n\r\nall of this", "HTTP/1.0 200 OK\r\n\r\n"] {
-        assert_eq!(whole(answer.as_bytes()), Ended::Closed(Outcome::Answered));
+        assert_eq!(whole(answer.as_bytes()), AnswerEnd::Closed(Outcome::Answered));
     }
 }
 
@@ -94,12 +94,12 @@ fn an_answer_that_is_cut_off_is_refused() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: y",
         "HTTP/1.1 100 Continue\r\n\r\n",
     ] {
-        assert_eq!(whole(answer.as_bytes()), Ended::Closed(Outcome::Refused), "{answer}");
+        assert_eq!(whole(answer.as_bytes()), AnswerEnd::Closed(Outcome::Refused), "{answer}");
     }
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_wrong() {
+fn an_ambiguous_answer_is_wrong() {
     let status = "HTTP/1.1 200 OK\r\n";
     let lines = "a: b\r\n".repeat(MOST_HEADERS + 1);
     let interims = "HTTP/1.1 102 Processing\r\n\r\n".repeat(MOST_INTERIMS as usize + 1);
@@ -135,12 +135,12 @@ fn a_head_without_end_is_wrong_at_the_limit_and_not_before() {
     let head = format!("HTTP/1.1 200 OK\r\na: {}", "x".repeat(UNREAD_AT_MOST_BYTES));
     let mut dialog = dialog("GET", None);
     let at = |dialog: &mut Http1, length: usize| fed(dialog, &head.as_bytes()[..length], &[]);
-    assert_eq!(at(&mut dialog, UNREAD_AT_MOST_BYTES), Ended::Closed(Outcome::Refused));
+    assert_eq!(at(&mut dialog, UNREAD_AT_MOST_BYTES), AnswerEnd::Closed(Outcome::Refused));
     assert!(is_broken(&at(&mut dialog, UNREAD_AT_MOST_BYTES + 1)));
 }
 
 #[test]
-fn an_answer_nobody_asked_for_is_wrong_and_what_follows_an_answer_is_left() {
+fn an_answer_without_a_request_is_wrong_and_bytes_after_an_answer_stay_unread() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
     let twice = answer.repeat(2);
     assert_eq!(whole(twice.as_bytes()), kept(answer));
@@ -151,7 +151,7 @@ fn an_answer_nobody_asked_for_is_wrong_and_what_follows_an_answer_is_left() {
 #[test]
 fn checks_see_the_body_and_not_how_it_was_framed() {
     let judged = |answer: &str| match fed(&mut dialog("GET", Some("hello")), answer.as_bytes(), &[]) {
-        Ended::Read { outcome, .. } | Ended::Closed(outcome) => outcome,
+        AnswerEnd::Read { outcome, .. } | AnswerEnd::Closed(outcome) => outcome,
     };
     assert_eq!(
         judged("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"),
@@ -163,7 +163,7 @@ fn checks_see_the_body_and_not_how_it_was_framed() {
     assert_eq!(judged("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n"), Outcome::Refused);
 }
 
-/// A valid answer, and whether it ends by itself.
+/// A valid answer, and whether it determines its own end.
 fn valid() -> impl Strategy<Value = (Vec<u8>, bool)> {
     let headers = prop::collection::vec("[a-z]{1,9}: [ -~]{0,20}\r\n", 0..6);
     let parts = prop::collection::vec("[ -~\r\n]{1,30}", 0..5);
@@ -197,7 +197,7 @@ fn valid() -> impl Strategy<Value = (Vec<u8>, bool)> {
 }
 
 proptest! {
-    /// However the network cuts a stream, it says the same.
+    /// The outcome does not depend on how the network cuts a stream.
     #[test]
     fn cuts_change_nothing(
         (bytes, ends) in valid(), mut cuts in prop::collection::vec(0..600usize, 0..12), extra in "[a-z]{0,5}",
@@ -205,9 +205,9 @@ proptest! {
         cuts.sort_unstable();
         let every: Vec<usize> = (0..=bytes.len()).collect();
         let expected = if ends {
-            Ended::Read { used: bytes.len(), outcome: Outcome::Answered, reuse: Reuse::Keep }
+            AnswerEnd::Read { used: bytes.len(), outcome: Outcome::Answered, reuse: Reuse::Keep }
         } else {
-            Ended::Closed(Outcome::Answered)
+            AnswerEnd::Closed(Outcome::Answered)
         };
         let mut dialog = dialog("GET", None);
         prop_assert_eq!(&fed(&mut dialog, &bytes, &cuts), &expected);
@@ -218,8 +218,8 @@ proptest! {
         }
     }
 
-    /// Garbage, and answers with some bytes changed, never panic, never take more than there is, and end the same way
-    /// however they are cut.
+    /// Garbage, and answers with some bytes changed, never panic, never consume more than there is, and end the same
+    /// way however they are cut.
     #[test]
     fn garbage_is_survived(
         (mut bytes, _) in valid(), changes in prop::collection::vec((0..600usize, any::<u8>()), 0..6),
@@ -235,11 +235,11 @@ proptest! {
         let mut dialog = dialog("GET", Some("a"));
         let (at_once, byte_by_byte) = (fed(&mut dialog, &bytes, &[]), fed(&mut dialog, &bytes, &every));
         match (&at_once, &byte_by_byte) {
-            // What is malformed is found as early as it can be.
+            // A malformed answer is found as early as possible.
             (one, other) if is_broken(one) => prop_assert!(is_broken(other), "{one:?} {other:?}"),
             (one, other) => prop_assert_eq!(one, other),
         }
-        if let Ended::Read { used, .. } = at_once {
+        if let AnswerEnd::Read { used, .. } = at_once {
             prop_assert!(used <= bytes.len());
         }
     }

@@ -5,15 +5,15 @@ use crate::options::Version;
 
 const HERE: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
 
-fn options(url: &str) -> Options {
-    Options::get(url)
+fn options(url: &str) -> HttpOptions {
+    HttpOptions::get(url)
 }
 
-fn requests(options: &Options) -> Result<Requests, String> {
+fn requests(options: &HttpOptions) -> Result<Requests, String> {
     Requests::new(HERE.into(), options, 7).map_err(|error| error.to_string())
 }
 
-fn sent(options: &Options, index: u64) -> String {
+fn sent(options: &HttpOptions, index: u64) -> String {
     let requests = requests(options).unwrap();
     let bytes = requests.http1(requests.which(index), index, options.reuse);
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -28,7 +28,7 @@ fn a_get_is_what_a_url_says() {
         format!("GET /a%20b?x=5&y=%C3%A9 HTTP/1.1\r\nhost: localhost:8080\r\n{agent}\r\naccept: */*\r\n\r\n")
     );
     assert!(sent(&options("http://[::1]"), 0).starts_with("GET / HTTP/1.1\r\nhost: [::1]\r\n"));
-    // The port that a scheme implies is not named.
+    // The port that a scheme implies is left out.
     assert!(sent(&options("https://a.example:443"), 0).contains("host: a.example\r\n"));
 }
 
@@ -63,7 +63,7 @@ fn the_same_request_is_rendered_once() {
 
 #[test]
 fn other_versions_say_the_same_in_their_words() {
-    let mut options = Options { version: Version::Http2, ..options("https://a.example/x?{index}") };
+    let mut options = HttpOptions { version: Version::Http2, ..options("https://a.example/x?{index}") };
     options.request.headers = [("host".into(), "b.example".into())].into();
     options.request.body = Some("abc".into());
     let requests = requests(&options).unwrap();
@@ -74,8 +74,8 @@ fn other_versions_say_the_same_in_their_words() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_in_words() {
-    let refused = |change: &dyn Fn(&mut Options)| {
+fn invalid_requests_are_rejected() {
+    let refused = |change: &dyn Fn(&mut HttpOptions)| {
         let mut options = options("http://127.0.0.1:1/");
         change(&mut options);
         requests(&options).unwrap_err()
@@ -97,8 +97,8 @@ fn what_cannot_be_asked_is_refused_in_words() {
             .contains("expect-status must be")
     );
     assert!(header("a b", "c").contains("\"a b\""));
-    assert!(header("a", "c\r\nd: e").contains("no header may"));
-    assert!(header("Content-Length", "5").contains("set by kendall"));
+    assert!(header("a", "c\r\nd: e").contains("headers cannot have"));
+    assert!(header("Content-Length", "5").contains("kendall sets the header"));
     assert!(header("connection", "close").contains("set reuse"));
 }
 
@@ -151,7 +151,7 @@ fn requests_come_with_their_weights_and_depend_on_seed_and_index_alone() {
 }
 
 #[test]
-fn every_fault_in_a_file_names_its_line() {
+fn every_error_in_a_file_names_its_line() {
     let two = "[[request]]\npath = '/a'\n\n[[request]]\n";
     for (text, line, what) in [
         (&*format!("{two}wieght = 1\n"), 5, "wieght"),
@@ -160,8 +160,8 @@ fn every_fault_in_a_file_names_its_line() {
         (&format!("{two}path = 5\n"), 5, "string"),
         (&format!("{two}path = '/a'\n"), 4, "two requests"),
         (&format!("{two}expect-status = 20\n"), 4, "expect-status must be"),
-        (&format!("{two}body-file = 'x'\n"), 4, "whole path"),
-        (&format!("{two}body = 'a'\nbody-file = '/x'\n"), 4, "leave one of them out"),
+        (&format!("{two}body-file = 'x'\n"), 4, "an absolute path"),
+        (&format!("{two}body = 'a'\nbody-file = '/x'\n"), 4, "remove one of them"),
         (&format!("{two}headers = {{ \"a b\" = '' }}\n"), 4, "\"a b\""),
         (&format!("{two}path = \n"), 5, ""),
         ("[request]\n", 1, ""),

@@ -1,4 +1,4 @@
-//! HTTP/3 against a server of the crates that it is built on, for nginx in Debian has none.
+//! HTTP/3 with a server of the crates that it is built on, because nginx in Debian has none.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::thread;
 use crate::run::{all_end, closed, testdata, trusting};
 use bytes::{Buf, Bytes};
 use http::Response;
-use kendall_http::{Options, Version};
+use kendall_http::{HttpOptions, Version};
 use kendall_link::relay::Relay;
 use kendall_link::{DirectionOutcome, HopCounts, LinkSettings};
 use kendall_linkmodel::Transport;
@@ -64,7 +64,7 @@ async fn serve(incoming: Incoming) {
             }
             let status = if request.uri().path() == "/busy" { 503 } else { 200 };
             let head = Response::builder().status(status).body(()).unwrap();
-            // A client that went away is not this server's concern.
+            // A client that disconnected is not this server's concern.
             if stream.send_response(head).await.is_ok() && stream.send_data(body.into()).await.is_ok() {
                 drop(stream.finish().await);
             }
@@ -72,13 +72,13 @@ async fn serve(incoming: Incoming) {
     }
 }
 
-fn get(address: SocketAddr, path: &str) -> Options {
+fn get(address: SocketAddr, path: &str) -> HttpOptions {
     let url = format!("https://localhost:{}{path}", address.port());
-    Options { version: Version::Http3, ..trusting(&url) }
+    HttpOptions { version: Version::Http3, ..trusting(&url) }
 }
 
 #[test]
-fn requests_are_answered_over_as_many_connections_as_asked() {
+fn requests_use_the_given_number_of_connections() {
     let address = server();
     let mut options = get(address, "/a");
     options.request.expect_text = Some("GET /a ".into());
@@ -87,7 +87,7 @@ fn requests_are_answered_over_as_many_connections_as_asked() {
     assert!(rows.iter().all(|row| row.port == rows[0].port), "six streams go over one connection");
     let in_order = rows.iter().all(|row| row.sent <= row.first_byte && row.first_byte <= row.completed);
     assert!(in_order && rows.iter().all(|row| row.sent >= Some(row.scheduled)));
-    all_end(address, &Options { reuse: Reuse::Close, ..options }, 2, 10, Outcome::Answered);
+    all_end(address, &HttpOptions { reuse: Reuse::Close, ..options }, 2, 10, Outcome::Answered);
 }
 
 #[test]
@@ -106,12 +106,12 @@ fn bodies_and_statuses_go_through() {
 #[test]
 fn a_server_that_is_not_trusted_is_refused() {
     let address = server();
-    let options = Options { trust: kendall_http::Trust::Machine, ..get(address, "/") };
+    let options = HttpOptions { trust: kendall_http::Trust::Machine, ..get(address, "/") };
     all_end(address, &options, 1, 2, Outcome::Refused);
 }
 
 #[test]
-fn a_relay_of_datagrams_delays_each_request_and_handshake_and_what_it_loses_comes_again() {
+fn a_relay_of_datagrams_delays_requests_and_handshakes_and_its_losses_are_repaired() {
     let server = server();
     let asked = LinkSettings::read_row("delay=10ms loss=2%").unwrap();
     let relay = Relay::bind(Transport::UDP, ([127, 0, 0, 1], 0).into(), server, &asked, 5).unwrap();

@@ -1,4 +1,4 @@
-//! HTTP workloads against real servers, and against servers that misbehave.
+//! HTTP workloads with real servers, and with faulty ones.
 
 mod http3;
 mod nasty;

@@ -1,4 +1,4 @@
-//! Servers that answer badly: each request still ends in exactly one way, and the right one.
+//! Servers with faulty answers: each request still ends in exactly one way, and the right one.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::run::{all_end, closed};
-use kendall_http::{Options, Version};
+use kendall_http::{HttpOptions, Version};
 use kendall_record::Outcome;
 
-/// A server that reads the head of each request and then does something.
+/// A server that reads the head of each request and then calls a function.
 fn server(answer: impl Fn(&mut TcpStream) -> std::io::Result<()> + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -36,7 +36,7 @@ fn serve(mut stream: TcpStream, answer: impl Fn(&mut TcpStream) -> std::io::Resu
     }
 }
 
-/// A server that always answers with these bytes and then closes, or goes on.
+/// A server that always answers with these bytes and then closes, or continues.
 fn says(text: impl Into<Vec<u8>>, then: Then) -> SocketAddr {
     let text = text.into();
     server(move |stream| {
@@ -56,8 +56,8 @@ enum Then {
     Close,
 }
 
-fn get(address: SocketAddr) -> Options {
-    Options::get(format!("http://{address}/"))
+fn get(address: SocketAddr) -> HttpOptions {
+    HttpOptions::get(format!("http://{address}/"))
 }
 
 fn ends(address: SocketAddr, outcome: Outcome) {
@@ -65,7 +65,7 @@ fn ends(address: SocketAddr, outcome: Outcome) {
 }
 
 #[test]
-fn answers_are_taken_however_they_come() {
+fn answers_are_accepted_in_any_pieces() {
     let ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
     ends(says(ok, Then::Listen), Outcome::Answered);
     ends(says("HTTP/1.1 200 OK\r\n\r\nuntil the end", Then::Close), Outcome::Answered);
@@ -128,7 +128,7 @@ fn http_2_survives_servers_that_do_not_speak_it() {
         "\0\0\0\0\0\0\0\0\0\0\0\0",
     ] {
         let address = says(text, Then::Close);
-        let options = Options { version: Version::Http2, ..get(address) };
+        let options = HttpOptions { version: Version::Http2, ..get(address) };
         let (summary, _) = closed(address, &options, 2, 6);
         assert_eq!(summary.count(Outcome::Answered), 0, "{text}");
         assert_eq!(summary.count(Outcome::Wrong) + summary.count(Outcome::Refused), 6, "{text}");

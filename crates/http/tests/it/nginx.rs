@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::run::{all_end, closed, testdata, trusting};
-use kendall_http::{Options, Trust, Version};
+use kendall_http::{HttpOptions, Trust, Version};
 use kendall_load::Reuse;
 use kendall_record::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,7 +36,7 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap()
 }
 
-/// Starts nginx, or says why the test is left out.
+/// Starts nginx, or reports why the test is skipped.
 fn nginx() -> Option<Nginx> {
     if !kendall_testbed::has_peer("nginx", "-v") {
         return None;
@@ -76,16 +76,19 @@ fn nginx() -> Option<Nginx> {
     Some(nginx)
 }
 
-/// Every way to one path: its address and options.
-fn ways(nginx: &Nginx, path: &str) -> Vec<(SocketAddr, Options)> {
+/// All options for one path, with their addresses.
+fn ways(nginx: &Nginx, path: &str) -> Vec<(SocketAddr, HttpOptions)> {
     let mut ways = Vec::new();
     for reuse in [Reuse::Keep, Reuse::Close] {
         for (version, clear, tls) in
             [(Version::Http1, nginx.clear, nginx.tls), (Version::Http2, nginx.clear2, nginx.tls)]
         {
-            ways.push((clear, Options { version, reuse, ..Options::get(format!("http://{clear}{path}")) }));
+            ways.push((
+                clear,
+                HttpOptions { version, reuse, ..HttpOptions::get(format!("http://{clear}{path}")) },
+            ));
             let url = format!("https://localhost:{}{path}", tls.port());
-            ways.push((tls, Options { version, reuse, streams: 3, ..trusting(&url) }));
+            ways.push((tls, HttpOptions { version, reuse, streams: 3, ..trusting(&url) }));
         }
     }
     ways
@@ -95,7 +98,7 @@ fn ways(nginx: &Nginx, path: &str) -> Vec<(SocketAddr, Options)> {
 fn every_version_is_answered_with_connections_kept_and_not() {
     let Some(nginx) = nginx() else { return };
     for (address, mut options) in ways(&nginx, "/a/{index}") {
-        // More than nginx takes on one connection: it closes them in good order meanwhile, which costs no request.
+        // More than nginx allows on one connection: it closes them in order meanwhile, which costs no request.
         options.request.expect_text = Some("ok /a/1".into());
         options.url = options.url.replace("{index}", "1{index}");
         all_end(address, &options, 4, 130, Outcome::Answered);
@@ -103,7 +106,7 @@ fn every_version_is_answered_with_connections_kept_and_not() {
 }
 
 #[test]
-fn connections_and_streams_are_as_asked() {
+fn connections_and_streams_are_as_configured() {
     let Some(nginx) = nginx() else { return };
     for (address, options) in ways(&nginx, "/") {
         let (summary, rows) = closed(address, &options, 6, 40);
@@ -141,7 +144,8 @@ fn methods_headers_bodies_and_statuses_go_through() {
         heads.request.method = Some("HEAD".into());
         heads.request.expect_length = Some(0);
         all_end(address, &heads, 2, 10, Outcome::Answered);
-        let with_path = |path: &str| Options { url: options.url.replace("/echo", path), ..options.clone() };
+        let with_path =
+            |path: &str| HttpOptions { url: options.url.replace("/echo", path), ..options.clone() };
         all_end(address, &with_path("/moved"), 2, 10, Outcome::Answered);
         all_end(address, &with_path("/busy"), 2, 10, Outcome::Refused);
         all_end(address, &with_path("/big/none"), 2, 10, Outcome::Answered);
@@ -157,17 +161,17 @@ fn methods_headers_bodies_and_statuses_go_through() {
 }
 
 #[test]
-fn whom_to_believe_is_as_asked() {
+fn certificates_are_trusted_as_configured() {
     let Some(nginx) = nginx() else { return };
     let url = format!("https://127.0.0.1:{}/", nginx.tls.port());
     for version in [Version::Http1, Version::Http2] {
-        let with = |trust| Options { version, trust, ..Options::get(&url) };
+        let with = |trust| HttpOptions { version, trust, ..HttpOptions::get(&url) };
         all_end(nginx.tls, &with(Trust::File(testdata("localhost.pem"))), 1, 3, Outcome::Answered);
         all_end(nginx.tls, &with(Trust::Anyone), 1, 3, Outcome::Answered);
         all_end(nginx.tls, &with(Trust::Machine), 1, 3, Outcome::Refused);
         // A certificate of localhost is not one of another name.
-        let other = Options { url: url.replace("127.0.0.1", "other.example"), ..trusting(&url) };
-        all_end(nginx.tls, &Options { version, ..other }, 1, 3, Outcome::Refused);
+        let other = HttpOptions { url: url.replace("127.0.0.1", "other.example"), ..trusting(&url) };
+        all_end(nginx.tls, &HttpOptions { version, ..other }, 1, 3, Outcome::Refused);
     }
 }
 
@@ -175,7 +179,7 @@ fn whom_to_believe_is_as_asked() {
 fn a_server_without_http_2_is_refused_with_the_reason() {
     let Some(nginx) = nginx() else { return };
     let url = format!("https://localhost:{}/", nginx.tls1.port());
-    let options = Options { version: Version::Http2, ..trusting(&url) };
+    let options = HttpOptions { version: Version::Http2, ..trusting(&url) };
     let (summary, _) = closed(nginx.tls1, &options, 1, 3);
     assert_eq!(summary.count(Outcome::Refused), 3);
     let why = summary.refused_because.unwrap_or_default();

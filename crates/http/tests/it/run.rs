@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use kendall_http::{HttpWorkload, Options, Trust};
+use kendall_http::{HttpOptions, HttpWorkload, Trust};
 use kendall_load::{Plan, Progress, RowBatches, RunSummary, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
 
-/// This many users ask until this many requests are due.
+/// A closed load of this many users, until this many requests are due.
 pub(crate) fn closed(
     address: SocketAddr,
-    options: &Options,
+    options: &HttpOptions,
     users: u32,
     requests: u64,
 ) -> (RunSummary, Vec<RequestRow>) {
@@ -33,16 +33,22 @@ pub(crate) fn closed(
     (summary, rows)
 }
 
-/// All requests of a run ended so.
-pub(crate) fn all_end(address: SocketAddr, options: &Options, users: u32, requests: u64, outcome: Outcome) {
+/// Asserts that all requests of a run have this outcome.
+pub(crate) fn all_end(
+    address: SocketAddr,
+    options: &HttpOptions,
+    users: u32,
+    requests: u64,
+    outcome: Outcome,
+) {
     let (summary, _) = closed(address, options, users, requests);
     let ended: Vec<_> = Outcome::ALL.iter().map(|&outcome| (outcome, summary.count(outcome))).collect();
     assert_eq!(summary.count(outcome), requests, "{ended:?} {:?}", summary.refused_because);
 }
 
 /// Trusts the certificate of the tests.
-pub(crate) fn trusting(url: &str) -> Options {
-    Options { trust: Trust::File(testdata("localhost.pem")), ..Options::get(url) }
+pub(crate) fn trusting(url: &str) -> HttpOptions {
+    HttpOptions { trust: Trust::File(testdata("localhost.pem")), ..HttpOptions::get(url) }
 }
 
 pub(crate) fn testdata(name: &str) -> PathBuf {

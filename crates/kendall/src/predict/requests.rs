@@ -62,16 +62,17 @@ pub(super) fn predict(options: &PredictOptions) -> anyhow::Result<Option<ExitCod
     let Ok(observed) = &loads.observed else { return Ok(None) };
     let other = &options.other;
     let predictor = Predictor::new(observed, other.seed);
-    let capacity_per_s = predictor.capacity_per_s(options.with_servers).value;
-    let rate_per_s = options.rate.unwrap_or(capacity_per_s);
-    let question = Question {
-        rate_per_s,
-        requests: (rate_per_s * other.duration.as_secs_f64()) as u64,
+    let mut question = Question {
+        rate_per_s: options.rate.unwrap_or_default(),
+        requests: 0,
         servers: options.with_servers,
         discipline: other.discipline,
         mix: other.mix.as_deref().map(|text| mix(text, &loads.classes)).transpose()?,
         more_delay_s: other.more_delay.unwrap_or_default(),
     };
+    let rate_per_s =
+        options.rate.map_or_else(|| Ok(predictor.capacity_per_s(&question)?.value), anyhow::Ok)?;
+    question.requests = (rate_per_s * other.duration.as_secs_f64()) as u64;
     let (mut no_answer, mut is_overload) = (Vec::new(), false);
     let mut note = |why: NoPrediction| {
         is_overload |= matches!(why, NoPrediction::Overload { .. });

@@ -1,5 +1,5 @@
-//! CoDel, packet by packet, against a second writing-down of RFC 8289, section 5: as a queue of arrival instants that a
-//! server empties one packet at a time.
+//! CoDel, packet by packet, compared with a second implementation of RFC 8289, section 5: as a queue of arrival instants
+//! that a server empties one packet at a time.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ const MS: i64 = 1_000_000;
 const TARGET: i64 = 5 * MS;
 const INTERVAL: i64 = 100 * MS;
 const BYTES: u32 = 1500;
-/// What a packet takes at 12 Mbit/s.
+/// The sending time of a packet at 12 Mbit/s.
 const SENDING: i64 = MS;
 
-/// The variables of the RFC, under their names there.
+/// The variables of the RFC, under their original names.
 #[derive(Default)]
 struct Rfc {
     queue: VecDeque<(i64, usize)>,
@@ -77,7 +77,7 @@ impl Rfc {
     }
 }
 
-/// Which packets a server sends, and when it begins with each.
+/// The packets that a server sends, and when it begins each.
 fn by_the_rfc(arrivals: &[i64]) -> Vec<(i64, usize)> {
     let (mut rfc, mut sent, mut free) = (Rfc::default(), vec![], 0);
     let mut arriving = arrivals.iter().copied().enumerate().peekable();
@@ -116,7 +116,8 @@ fn by_the_link(arrivals: &[i64]) -> Vec<(i64, usize)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Spells of load from a tenth to three times the rate, so that CoDel begins to drop, goes on, stops, and begins again.
+    /// Periods of load from a tenth to three times the rate, so that CoDel begins to drop, continues, stops, and begins
+    /// again.
     #[test]
     fn it_drops_what_the_rfc_drops(spells in prop::collection::vec((300_000_i64..10 * MS, 20_usize..800), 1..12)) {
         let mut at = 1;

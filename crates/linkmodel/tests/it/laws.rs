@@ -1,4 +1,4 @@
-//! What holds for a link whatever it is asked to be.
+//! The laws that hold for a link with any settings.
 
 use kendall_linkmodel::{
     Aqm, CoDel, Counters, Delivery, Ecn, FqCoDel, Jitter, Law, Link, Loss, Packet, Path, Piece, Rate,
@@ -94,7 +94,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         )
 }
 
-/// When packets come and how large they are: gap in ns, bytes, flow, and what they say of marks.
+/// Arrivals and sizes of packets: gap in ns, bytes, flow, and their support of marks.
 type Traffic = Vec<(i64, u32, u64, Ecn)>;
 
 fn traffic() -> impl Strategy<Value = Traffic> {
@@ -102,7 +102,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     prop::collection::vec((0..2_000 * US, 0_u32..3_000, 0_u64..5, ecn), 1..300)
 }
 
-/// Hands in the traffic, polling each time, and then everything that is still inside.
+/// Offers the traffic, polling each time, and then polls everything that is still inside.
 fn run(
     link: &mut Link<usize>,
     traffic: &Traffic,
@@ -140,7 +140,7 @@ proptest! {
         });
         prop_assert!(held);
         let counters = link.counters();
-        prop_assert_eq!(counters.inside, 0, "the link empties by itself");
+        prop_assert_eq!(counters.inside, 0, "the link empties without further packets");
         prop_assert_eq!(counters.offered, traffic.len() as u64);
         prop_assert_eq!(counters.delivered, out.iter().map(|one| u64::from(one.copies)).sum::<u64>());
         prop_assert_eq!(counters.corrupted, out.iter().filter(|one| one.wrong_bit.is_some()).count() as u64);
@@ -166,7 +166,7 @@ proptest! {
             out.extend(std::iter::from_fn(|| late.poll(now_ns)));
             prop_assert!(out.last().is_none_or(|last: &Delivery<_>| last.at_ns <= now_ns));
         }
-        // Memory is taken for as long as a packet is not polled, so a full wire is the one thing that depends on it.
+        // A packet takes memory until it is polled, so only a full wire depends on polling.
         if late.counters().dropped.wire_full == 0 {
             prop_assert_eq!(out, expected);
             prop_assert_eq!(late.counters(), exact.counters());
@@ -224,7 +224,7 @@ proptest! {
             let mean = row.wait_mean_ns().unwrap_or(0.0);
             prop_assert!(row.wait_min_ns as f64 <= mean && mean <= row.wait_max_ns as f64);
         }
-        // A span that was handed out is complete: nothing is booked on it later.
+        // A drained span is complete: nothing is counted on it later.
         let unique: std::collections::BTreeSet<_> = rows.iter().map(|row| (row.start_ns, row.flow)).collect();
         prop_assert_eq!(unique.len(), rows.len());
     }

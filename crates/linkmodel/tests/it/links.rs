@@ -1,4 +1,4 @@
-//! Links whose behaviour is known: instants to the nanosecond, and shares within what chance allows.
+//! Links of known behaviour: instants to the nanosecond, and shares within their random variation.
 
 use kendall_linkmodel::{Delivery, Ecn, Fault, Link, Packet, Path, Settings};
 
@@ -12,7 +12,7 @@ fn packet(bytes: u32, item: u32) -> Packet<u32> {
     Packet { bytes, flow: 1, ecn: Ecn::NotCapable, item }
 }
 
-/// Everything that is still to come, each at its own instant.
+/// All remaining deliveries, each at its own instant.
 fn rest(link: &mut Link<u32>) -> Vec<Delivery<u32>> {
     let mut out = vec![];
     while let Some(at_ns) = link.next_ns() {
@@ -21,7 +21,7 @@ fn rest(link: &mut Link<u32>) -> Vec<Delivery<u32>> {
     out
 }
 
-/// How many of `count` packets, 1 ms apart, meet a condition on arrival; and how many arrive.
+/// How many of `count` packets, 1 ms apart, fulfil a condition on arrival; and how many arrive.
 fn share(settings: &str, count: u32, condition: impl Fn(&Delivery<u32>) -> bool) -> (f64, f64) {
     let mut link = link(settings);
     let mut out = vec![];
@@ -52,8 +52,8 @@ fn packets_leave_and_arrive_to_the_nanosecond() {
 }
 
 #[test]
-fn a_full_queue_drops_who_comes_last_and_takes_the_next_once_there_is_room() {
-    // 12 Mbit/s: 1,500 bytes a ms. One is being sent, two wait, the fourth finds no room.
+fn a_full_queue_drops_the_newest_packet_and_accepts_the_next_once_it_has_space() {
+    // 12 Mbit/s: 1,500 bytes per ms. One is being sent, two wait, the fourth finds the queue full.
     let mut link = link("rate=12mbit queue=3000");
     for item in 0..4 {
         link.offer(0, packet(1500, item));
@@ -83,7 +83,7 @@ fn an_hour_of_packets_arrives_at_the_rate() {
 }
 
 #[test]
-fn what_chance_does_it_does_at_its_share() {
+fn random_conditions_have_their_share() {
     let (_, arrived) = share("loss=2%", 100_000, |_| true);
     assert!((arrived - 0.98).abs() < tolerance(0.02, 100_000), "{arrived}");
     let (damaged, arrived) = share("corrupt=3%", 100_000, |one| one.wrong_bit.is_some());
@@ -93,7 +93,7 @@ fn what_chance_does_it_does_at_its_share() {
 }
 
 #[test]
-fn one_thing_left_to_chance_does_not_change_another() {
+fn one_random_condition_does_not_change_another() {
     let lost = |settings: &str| {
         let mut link = link(settings);
         (0..5_000).for_each(|item| link.offer(i64::from(item) * MS, packet(100, item)));
@@ -137,8 +137,8 @@ fn a_packet_that_is_held_back_is_overtaken_by_as_many_as_asked() {
         let held = link.counters().held_back;
         assert!((held as f64 / 20_000.0 - 0.02).abs() < tolerance(0.02, 20_000), "{held}");
         let items: Vec<u32> = out.iter().map(|one| one.packet.item).collect();
-        // Who comes out after a later one was held back; count the later ones that came out before it. Those that were
-        // held back themselves stay behind it.
+        // A packet that arrives after a later one was held back; counts the later ones that arrived before it. Those
+        // that were held back themselves stay behind it.
         let overtaken: Vec<usize> = items
             .iter()
             .enumerate()
@@ -160,7 +160,7 @@ fn the_last_packet_of_all_is_not_held_back_for_ever() {
 }
 
 #[test]
-fn a_wire_without_memory_for_more_says_so() {
+fn a_full_wire_is_counted() {
     let mut link = link("delay=1s wire=15k");
     (0..20).for_each(|item| link.offer(0, packet(1500, item)));
     assert_eq!(link.counters().dropped.wire_full, 10);
@@ -187,15 +187,15 @@ fn several_links_in_a_row_add_up() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_a_sentence() {
+fn invalid_settings_are_explained_in_a_sentence() {
     let fault = |text: &str| text.parse::<Settings>().unwrap_err().to_string();
     assert_eq!(
         fault("delay=2ms jitter=5ms"),
-        "a jitter of 5ms is more than the delay of 2ms, and no packet arrives before it was sent; ask for more delay or \
+        "a jitter of 5ms is more than the delay of 2ms, but no packet arrives before it was sent; set more delay or \
          less jitter"
     );
     assert!(fault("rate=10mbps").contains("10mbit"), "{}", fault("rate=10mbps"));
-    assert!(fault("rat=10mbit").contains("a link has no \"rat\""));
+    assert!(fault("rat=10mbit").contains("a link has no setting \"rat\""));
     assert!(fault("aqm=red").contains("codel"));
     assert!(fault("loss=90% burst 1").contains("burst 5"));
     assert!(fault("delay=1ms delay=2ms").contains("twice"));

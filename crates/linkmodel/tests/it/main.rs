@@ -1,4 +1,4 @@
-//! A link from outside: what it does to packets, and what holds whatever it is asked to be.
+//! A link through its public interface: its effects on packets, and the laws that hold for any settings.
 
 mod codel;
 mod laws;

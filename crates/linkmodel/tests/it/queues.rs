@@ -1,4 +1,4 @@
-//! What the disciplines of a queue do to those who send: greedy, thin, marked, and like TCP.
+//! The effects of queue disciplines on senders: greedy, thin, marked, and like TCP.
 
 use kendall_linkmodel::{Counters, Ecn, Link, Packet, Settings};
 
@@ -6,7 +6,7 @@ const MS: i64 = 1_000_000;
 const S: i64 = 1_000_000_000;
 const BYTES: u32 = 1500;
 
-/// Sends at a steady rate, whatever happens.
+/// A sender at a constant rate that ignores losses.
 struct Steady {
     flow: u64,
     bytes: u32,
@@ -14,7 +14,7 @@ struct Steady {
     ecn: Ecn,
 }
 
-/// How long packets of each sender waited, in ms, in order; what happened on the link. The first second is left out.
+/// The waits of each sender's packets, in ms, in order, and the counters of the link. Excludes the first second.
 fn steady(settings: &str, senders: &[Steady], until_ns: i64) -> (Vec<Vec<f64>>, Counters) {
     let settings: Settings = settings.parse().unwrap();
     let mut link: Link<usize> = Link::new(&settings, 3, 0).unwrap();
@@ -51,14 +51,14 @@ fn largest(values: &[f64]) -> f64 {
 struct Window {
     packets: f64,
     threshold: f64,
-    /// Losses among packets before this one belong to a warning that was heeded.
+    /// Losses among packets before this one belong to a warning that was already handled.
     heeded: u64,
     next: u64,
     out: u64,
 }
 
-/// One such sender over a link and back over its delay. Returns the share of the rate that arrives in the second half,
-/// and how long those packets waited, in ms.
+/// One such sender over a link and back over its delay. Returns the share of the rate that arrives in the second half, and the
+/// waits of those packets, in ms.
 fn greedy(settings: &str, back_ns: i64, until_ns: i64, ecn: Ecn) -> (f64, Vec<f64>, Counters) {
     let settings: Settings = settings.parse().unwrap();
     let rate = settings.rate.mean_bits_per_s().unwrap();
@@ -96,7 +96,7 @@ fn greedy(settings: &str, back_ns: i64, until_ns: i64, ecn: Ecn) -> (f64, Vec<f6
                 window.packets += if window.packets < window.threshold { 1.0 } else { 1.0 / window.packets };
             }
         }
-        // Nothing on its way and nothing heard: the whole window was lost.
+        // Nothing in transit and no feedback: the whole window was lost.
         if link.next_ns().is_none() && answers.is_empty() {
             (window.out, expected) = (0, window.next);
             now_ns += 200 * MS;
@@ -114,7 +114,7 @@ fn too_much(ecn: Ecn) -> Steady {
 #[test]
 fn drop_tail_stands_at_its_limit_and_codel_at_its_target() {
     let (waits, counters) = steady("rate=12mbit queue=150k", &[too_much(Ecn::NotCapable)], 60 * S);
-    // 100 packets wait in front of each that is let in.
+    // 100 packets wait in front of each that is accepted.
     assert!((98.0..=100.0).contains(&median(&waits[0])), "{}", median(&waits[0]));
     assert_eq!(counters.dropped.aqm, 0);
 
@@ -147,7 +147,7 @@ fn a_sender_like_tcp_fills_the_link_and_codel_keeps_its_queue_short() {
 }
 
 #[test]
-fn who_understands_marks_is_marked_and_not_dropped() {
+fn packets_that_support_marks_are_marked_and_not_dropped() {
     let (share, waits, counters) =
         greedy("delay=20ms rate=12mbit queue=120k aqm=codel", 20 * MS, 60 * S, Ecn::Capable);
     assert!(share > 0.75 && median(&waits) < 6.0, "{share} of the rate, {} ms", median(&waits));
@@ -159,22 +159,22 @@ fn who_understands_marks_is_marked_and_not_dropped() {
 }
 
 #[test]
-fn a_thin_flow_does_not_wait_behind_a_fat_one_where_flows_take_turns() {
+fn a_thin_flow_does_not_wait_behind_a_fat_one_under_fq_codel() {
     let thin = || Steady { flow: 2, bytes: 100, gap_ns: 20 * MS, ecn: Ecn::NotCapable };
     let senders = [too_much(Ecn::NotCapable), thin()];
     let (waits, _) = steady("rate=12mbit queue=150k", &senders, 20 * S);
     assert!(median(&waits[1]) > 90.0, "{}", median(&waits[1]));
 
     let (waits, _) = steady("rate=12mbit queue=150k aqm=fq-codel", &senders, 20 * S);
-    // At most the packet that is being sent stands before it: 1 ms, and the turn that another new flow has.
+    // At most the packet that is being sent is in front of it: 1 ms, and the turn of another new flow.
     assert!(largest(&waits[1]) <= 2.0, "{}", largest(&waits[1]));
     assert_eq!(waits[1].len(), (19 * S / (20 * MS)) as usize, "and none of it is lost");
 }
 
 #[test]
-fn flows_that_take_turns_share_alike_whatever_they_send() {
+fn flows_share_the_rate_equally_under_fq_codel() {
     let sender = |flow, bytes, per_s: i64| Steady { flow, bytes, gap_ns: S / per_s, ecn: Ecn::NotCapable };
-    // Of 12 Mbit/s: one asks for 24 in large packets, one for 12 in small ones, one for 1.2.
+    // Of 12 Mbit/s: one sends 24 in large packets, one 12 in small ones, one 1.2.
     let senders = [sender(1, 1500, 2_000), sender(2, 300, 5_000), sender(3, 1500, 100)];
     let (waits, _) = steady("rate=12mbit queue=150k aqm=fq-codel", &senders, 21 * S);
     let mbit_per_s: Vec<f64> = waits

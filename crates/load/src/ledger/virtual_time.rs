@@ -1,8 +1,8 @@
-//! The ledger in virtual time, against a scripted peer: no socket, no sleep, and the same course for the same seed.
+//! The ledger in virtual time, with a scripted peer: no socket, no sleep, and the same course for the same seed.
 //!
-//! Each seed draws a plan (how requests arrive, how many connections and how much patience there is) and the character of a
-//! peer, whose connections open late or fail, whose answers come late, wrong or never, and that closes idle connections. The
-//! generator's thread stalls now and then, and the run may be cancelled. Whatever happens, the laws below hold exactly.
+//! Each seed draws a plan (arrivals, connections and timeouts) and the character of a peer, whose connections open late or
+//! fail, whose answers come late, wrong or never, and that closes idle connections. The generator's thread stalls now and
+//! then, and the run may be cancelled. In every case, the laws below hold exactly.
 
 mod peer;
 
@@ -32,7 +32,7 @@ const MS: i64 = 1_000_000;
 /// When a run starts.
 const START_NS: i64 = 1_000 * MS;
 
-/// A seed of the peer and the plan. One that fails is run alone by the command that the failure prints.
+/// A seed of the peer and the plan. A failure prints the command that runs its seed alone.
 #[test]
 fn the_laws_of_the_ledger_hold_for_every_course_of_a_run() {
     let only = std::env::var("KENDALL_SEED").ok().map(|seed| seed.parse::<u64>().expect("a number"));
@@ -48,7 +48,7 @@ fn the_laws_of_the_ledger_hold_for_every_course_of_a_run() {
         );
         met.iter_mut().zip(course.summary.ended).for_each(|(all, ended)| *all += ended);
     }
-    assert!(only.is_some() || met.iter().all(|&count| count > 1_000), "every way to end is met: {met:?}");
+    assert!(only.is_some() || met.iter().all(|&count| count > 1_000), "every outcome occurs: {met:?}");
 }
 
 /// The same seed gives the same rows, to the nanosecond.
@@ -82,7 +82,7 @@ fn a_stall_of_the_peer_is_seen_whole() {
             if (1_000 * MS..2_000 * MS).contains(&row.scheduled) { 2_000 * MS - row.scheduled } else { 0 };
         assert_eq!(row.response_ns(), Some(waits_ns), "{row:?}");
     }
-    // 50 of the 1,000 are out, and the one that is due as the stall ends finds the others before it.
+    // 50 of the 1,000 are in flight, and the one that is due as the stall ends finds the others before it.
     assert_eq!((course.summary.waited_for_connection, course.summary.max_in_flight), (951, 50));
 }
 
@@ -101,9 +101,9 @@ fn the_schedule_depends_on_nothing_but_the_seed() {
     assert_ne!(due(7, Peer::good()), due(8, Peer::good()));
 }
 
-/// With all requests due at once and a peer that answers none, one goes out, a million wait, and the rest are given up.
+/// With all requests due at once and a peer that answers none, one is sent, a million wait, and the others end at once.
 #[test]
-fn there_is_an_end_to_how_many_wait_for_a_connection() {
+fn the_number_of_requests_that_wait_for_a_connection_is_limited() {
     const BEYOND: u64 = 9;
     let arrivals = Arrivals::Trace { instants_s: vec![0.0; 1_000_001 + BEYOND as usize].into() };
     let plan = Plan {
@@ -116,22 +116,22 @@ fn there_is_an_end_to_how_many_wait_for_a_connection() {
     assert_eq!((course.summary.waited_for_connection, course.summary.turned_away), (1_000_000, BEYOND));
 }
 
-/// What is to happen, with the number of the attempt that it happens to.
+/// A future event, with the number of its attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A request is handed to the kernel, over a connection that is open.
+    /// A request is passed to the kernel, over an open connection.
     Sent(u64),
     /// A connection could not be opened.
     Failed(u64),
     /// An answer comes.
     Answered(u64),
-    /// A request is given up.
+    /// A request is abandoned.
     Expired(u64),
     /// The peer closes this connection, if it is idle then.
     Dropped(u64),
 }
 
-/// A request that is out.
+/// A request in flight.
 struct Attempt {
     due: Due,
     class: u32,
@@ -143,7 +143,7 @@ struct Attempt {
 /// One run in virtual time.
 struct Course {
     plan: Plan,
-    /// When the books were closed.
+    /// When the ledger was closed.
     end_ns: i64,
     summary: RunSummary,
     rows: Vec<RequestRow>,
@@ -189,7 +189,7 @@ impl Course {
         Self { end_ns, summary, rows, begun, most_open, progress, plan }
     }
 
-    /// The laws that do not hold, a line for each.
+    /// The violated laws, one per line.
     fn broken_laws(&self) -> String {
         let Self { summary, rows, plan, begun, .. } = self;
         let mut broken = String::new();
@@ -198,11 +198,14 @@ impl Course {
                 writeln!(broken, "{words}").unwrap();
             }
         };
-        // Conservation: what was due ended once, and in one way.
+        // Conservation: each request that was due ended once, and in one way.
         let mut numbers: Vec<u64> = rows.iter().map(|row| row.index).collect();
         numbers.sort_unstable();
         law(numbers.iter().copied().eq(0..summary.sent), "each number ends once");
-        law(summary.ended.iter().sum::<u64>() == summary.sent, "the outcomes add up to what was due");
+        law(
+            summary.ended.iter().sum::<u64>() == summary.sent,
+            "the outcomes add up to the requests that were due",
+        );
         for (place, outcome) in Outcome::ALL.into_iter().enumerate() {
             let count = rows.iter().filter(|row| row.outcome == outcome).count() as u64;
             law(summary.ended[place] == count, "the summary counts the rows");
@@ -230,7 +233,10 @@ impl Course {
             let stamps = [Some(row.scheduled), row.sent, row.first_byte, row.completed];
             law(stamps.iter().flatten().is_sorted(), "the stamps of a row are in order");
             let is_stamped = row.outcome != Outcome::Unanswered;
-            law(row.completed.is_some() == is_stamped, "what is unanswered has no end, and all else has one");
+            law(
+                row.completed.is_some() == is_stamped,
+                "an unanswered request has no end, and all others have one",
+            );
             let in_time = row.response_ns().is_none_or(|_| row.sent.is_some());
             law(in_time, "an answer follows a request that was sent");
         }
@@ -259,7 +265,7 @@ struct Driver<'l, 'a> {
     out: BTreeMap<u64, Attempt>,
     attempts: u64,
     connections: u64,
-    /// Connections that are open and carry nothing.
+    /// Connections that are open and idle.
     idle: BTreeSet<u64>,
     open: usize,
     most_open: usize,
@@ -289,7 +295,7 @@ impl Driver<'_, '_> {
             }
             let event_ns = self.events.peek().map_or(i64::MAX, |Reverse((at_ns, _))| *at_ns);
             let due_ns = self.ledger.next_ns().unwrap_or(i64::MAX);
-            // As the drivers do, it looks now and then whether the run is over.
+            // Like the drivers, it checks now and then whether the run is over.
             let check_ns = self.now_ns + super::CHECK_EVERY.as_nanos() as i64;
             let wake_ns = event_ns.min(due_ns).min(drain_until_ns).min(cancelled_ns).min(check_ns);
             self.now_ns = self.now_ns.max(wake_ns);
@@ -345,7 +351,7 @@ impl Driver<'_, '_> {
     fn happen(&mut self, at_ns: i64, event: Event) {
         match event {
             Event::Sent(number) => {
-                // The generator hands it over when it comes to it, which may be after a stall.
+                // The generator passes it on when it gets to it, which may be after a stall.
                 let now_ns = self.now_ns;
                 let Some(attempt) = self.out.get_mut(&number) else { return };
                 attempt.stamps.sent = Some(now_ns);

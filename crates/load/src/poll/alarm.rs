@@ -1,9 +1,9 @@
-//! The timers that wake the generator for its sends: always one more than the next is armed, and each for an instant
-//! as much too early as waking takes.
+//! The timers that wake the generator for its sends: always one more than the next is armed, each early by the time that
+//! waking takes.
 //!
-//! Arming the timer that comes first makes the processor's own be set anew, which on a virtual machine costs several
-//! microseconds, as much as sending the request. One that is armed while an earlier one is still to fire costs next
-//! to nothing: the kernel sets the processor's to it when it handles the one that fires.
+//! Arming the earliest timer makes the kernel reprogram the processor's, which on a virtual machine costs several
+//! microseconds, as much as sending the request. A timer that is armed while an earlier one is pending costs next to
+//! nothing: the kernel reprograms the processor's for it when it handles the one that fires.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,50 +18,50 @@ use rustix::time::{
 
 use crate::plan::Timing;
 
-/// A request due so soon after another is mostly due before the generator can sleep again, and its timer would only
+/// A request due this soon after another is mostly due before the generator can sleep again, and its timer would only
 /// interrupt.
 const WORTH_IT_NS: i64 = 30_000;
 
 /// Wakes the generator shortly before each of the instants of an open stream.
 pub(crate) struct Alarm<'a> {
     timers: [Timer; 2],
-    /// The instants of the schedule once more, one ahead of it.
+    /// A second copy of the schedule's instants, one ahead of it.
     instants: Instants<'a>,
     start_ns: i64,
-    /// The instant that it has got to; `None` after the last.
+    /// The current instant; `None` after the last.
     ahead_ns: Option<i64>,
     lead: Lead,
 }
 
 struct Timer {
     fd: OwnedFd,
-    /// For which request's instant it is armed.
+    /// The number of the request for which it is armed.
     due_ns: i64,
     /// When it fires.
     at_ns: i64,
 }
 
-/// How long before a send to wake. It is a quantile of the time that waking takes, learned from each waking by a small
+/// How long before a send to wake. It is a quantile of the time that waking takes, learned from each wakeup by a small
 /// step towards it (Robbins and Monro 1951).
 struct Lead {
     ns: f64,
-    /// The share of wakings that are to come in time; the generator spins for what is left then.
+    /// The share of wakeups that should be in time; the generator spins for the rest.
     in_time: f64,
     step_ns: f64,
-    /// Of the time between two sends, it may take so much.
+    /// The largest share of the time between two sends.
     of_gap: f64,
 }
 
 impl Lead {
-    /// Longer than waking takes on a machine that is not stopped as a whole.
+    /// Longer than waking takes on a machine that is not paused as a whole.
     const MOST_NS: f64 = 200_000.0;
 
     fn of(timing: Timing) -> Self {
         match timing {
-            // Most of what waking always takes, and hardly anything to spin for.
+            // Most of the time that waking always takes, and hardly anything to spin for.
             Timing::Sleep => Self { ns: 0.0, in_time: 0.25, step_ns: 4_000.0, of_gap: 0.25 },
             // Spinning through most of a short gap would keep the core from the threads of a server on the same machine:
-            // they wait there until the scheduler moves them, which takes milliseconds, and their answers with them.
+            // they wait there until the scheduler moves them, which takes milliseconds, and so do their answers.
             Timing::Precise => Self { ns: 60_000.0, in_time: 0.995, step_ns: 20_000.0, of_gap: 0.3 },
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Alarm<'a> {
         Ok(Some(Self { timers, instants, start_ns: 0, ahead_ns: Some(0), lead: Lead::of(timing) }))
     }
 
-    /// Lets the timers wake whoever waits for events.
+    /// Registers the timers with an epoll instance, which they wake.
     pub(crate) fn register(&self, epoll: &OwnedFd, data: epoll::EventData) -> io::Result<()> {
         for timer in &self.timers {
             epoll::add(epoll, &timer.fd, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
@@ -97,13 +97,13 @@ impl<'a> Alarm<'a> {
         Ok(())
     }
 
-    /// The run starts: every instant counts from here.
+    /// Starts the run: every instant counts from here.
     pub(crate) fn start(&mut self, now_ns: i64) {
         (self.start_ns, self.ahead_ns) = (now_ns, Some(now_ns));
     }
 
-    /// Arms a timer for the next request, unless one is, and the other for the request after it. Returns when the first
-    /// fires.
+    /// Arms a timer for the next request, unless one is armed, and the other for the request after it. Returns when the
+    /// first fires.
     pub(crate) fn set(&mut self, due_ns: i64, now_ns: i64) -> io::Result<i64> {
         while self.ahead_ns.is_some_and(|ahead_ns| ahead_ns <= due_ns) {
             let next_s = self.instants.next();
@@ -117,7 +117,7 @@ impl<'a> Alarm<'a> {
         Ok(self.timers[next].at_ns)
     }
 
-    /// The generator has slept from an instant until now, at which a timer may have woken it.
+    /// Learns from a sleep from an instant until now, at which a timer may have woken the generator.
     pub(crate) fn woken(&mut self, from_ns: i64) {
         let now_ns = now_ns();
         if let Some(timer) = self.timers.iter().find(|timer| (from_ns + 1..=now_ns).contains(&timer.at_ns)) {
@@ -125,7 +125,7 @@ impl<'a> Alarm<'a> {
         }
     }
 
-    /// Sleeps until the instant for which [`set`](Self::set) was called the last time.
+    /// Sleeps until the instant of the last call of [`set`](Self::set).
     pub(crate) fn sleep(&self, due_ns: i64) -> io::Result<()> {
         let Some(timer) = self.timers.iter().find(|timer| timer.due_ns == due_ns) else { return Ok(()) };
         match poll(&mut [PollFd::new(&timer.fd, PollFlags::IN)], None) {
@@ -140,7 +140,7 @@ impl Timer {
         if self.due_ns == due_ns {
             return Ok(());
         }
-        // Zero would disarm it; an instant that is past fires at once.
+        // Zero would disarm it; a past instant fires at once.
         let at_ns = due_ns.saturating_sub(lead_ns).max(1);
         let it_value = Timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };

@@ -1,4 +1,4 @@
-//! One socket of the generator, the protocol that is spoken over it, and the request that it carries.
+//! One socket of the generator, its protocol, and the request that it carries.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,7 @@ use crate::request::{Request, Reuse};
 use crate::schedule::Due;
 use crate::summary::StampedBy;
 
-/// Parts of a request that are handed to the kernel at once.
+/// The most parts of a request that are passed to the kernel at once.
 const PARTS: usize = 8;
 
 /// One socket of the generator.
@@ -29,12 +29,12 @@ pub(crate) struct Carrier {
     /// Whether the wire lets a connection carry more than one request.
     reuse: Reuse,
     dialog: Box<dyn Dialog>,
-    /// What the dialog left.
+    /// The bytes that the dialog left unread.
     unread: Vec<u8>,
     out: Option<Out>,
 }
 
-/// What lies between the dialog and the socket.
+/// The layer between the dialog and the socket.
 enum Layer {
     Stream,
     Datagrams,
@@ -50,7 +50,7 @@ struct Out {
     handing: Handing,
 }
 
-/// How far the handing over of a request to the kernel is.
+/// How much of a request the kernel has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handing {
     /// The kernel has this many of its bytes.
@@ -59,7 +59,8 @@ enum Handing {
 }
 
 impl Out {
-    /// Hands over what the kernel takes; of a connection that is still being opened, it takes nothing.
+    /// Passes on the bytes that the kernel accepts; it accepts none for a connection that is still being
+    /// opened.
     fn write(&mut self, socket: &Socket) -> io::Result<()> {
         while let Handing::Written(before) = self.handing {
             let at_ns = now_ns();
@@ -73,11 +74,11 @@ impl Out {
     }
 }
 
-/// Hands over what the kernel takes of a request from a place on; how much.
+/// Passes on the bytes of a request from a position on that the kernel accepts; returns their number.
 fn send(socket: &Socket, request: &Request, place: u64) -> io::Result<u64> {
     let head = request.bytes.get(usize::try_from(place).unwrap_or(usize::MAX)..).unwrap_or_default();
     let Some(body) = &request.body else { return Ok(socket.send(head)? as u64) };
-    // The head goes out together with the beginning of the body, and not in its own packet.
+    // The head is sent together with the beginning of the body, and not in a separate packet.
     let mut parts = [head; PARTS];
     let mut at = place.saturating_sub(request.bytes.len() as u64);
     for part in &mut parts[1..] {
@@ -87,7 +88,7 @@ fn send(socket: &Socket, request: &Request, place: u64) -> io::Result<u64> {
     Ok(socket.send_parts(parts)? as u64)
 }
 
-/// Goes on with the handshake, and hands over the request once it is through.
+/// Continues the handshake, and passes the request on once it is complete.
 fn write_tls(tls: &mut ClientConnection, mut socket: &Socket, out: Option<&mut Out>) -> io::Result<()> {
     while tls.wants_write() {
         tls.write_tls(&mut socket)?;
@@ -112,14 +113,14 @@ fn write_tls(tls: &mut ClientConnection, mut socket: &Socket, out: Option<&mut O
     Ok(())
 }
 
-/// Whether an event told of the end of what the server sends.
+/// Whether an event reported the end of the server's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
     No,
     Yes,
 }
 
-/// What became of a connection for the time being.
+/// The result of a step on a connection.
 pub(crate) enum Step {
     /// Nothing more for now.
     Wait,
@@ -140,7 +141,7 @@ impl Carrier {
             (Some(Tls { config, name }), _) => {
                 let mut tls =
                     ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
-                // The request is in memory anyway, whole.
+                // The whole request is in memory in any case.
                 tls.set_buffer_limit(None);
                 Layer::Tls(Box::new(tls))
             }
@@ -159,7 +160,7 @@ impl Carrier {
         self.out = Some(Out { due, request, deadline_ns, stamps: Stamps::default(), handing });
     }
 
-    /// When the request that it carries is given up; `None` if it carries none.
+    /// The deadline of the request that it carries; `None` if it carries none.
     pub(crate) fn deadline_ns(&self) -> Option<i64> {
         self.out.as_ref().map(|out| out.deadline_ns)
     }
@@ -169,24 +170,24 @@ impl Carrier {
         self.out.as_ref()?.stamps.sent
     }
 
-    /// Gives up the request that it carries.
+    /// Abandons the request that it carries.
     pub(crate) fn take_out(&mut self) -> Option<PendingRequest> {
         let Out { due, request, deadline_ns, stamps, .. } = self.out.take()?;
         Some(PendingRequest { due, class: request.class, stamps, deadline_ns })
     }
 
-    /// Whether the generator must not be late to hear from it: its request is not yet handed over.
+    /// Whether the generator must react to it without delay: its request is not yet passed on.
     pub(crate) fn is_urgent(&self) -> bool {
         let is_handed = self.out.as_ref().is_none_or(|out| out.handing == Handing::Done);
         !is_handed || matches!(&self.layer, Layer::Tls(tls) if tls.wants_write())
     }
 
-    /// Closes it so that the server need not work on an answer for nobody.
+    /// Closes it with a reset, so that the server need not work on an answer that no client wants.
     pub(crate) fn reset(self) {
         self.socket.reset();
     }
 
-    /// Hands over what the kernel takes.
+    /// Passes on the bytes that the kernel accepts.
     pub(crate) fn write(&mut self) -> Step {
         let result = match &mut self.layer {
             Layer::Stream | Layer::Datagrams => match &mut self.out {
@@ -202,7 +203,7 @@ impl Carrier {
         }
     }
 
-    /// Reads all that is there.
+    /// Reads all available bytes.
     pub(crate) fn read(&mut self, inbox: &mut Inbox, hangup: Hangup) -> Step {
         loop {
             let step = match self.layer {
@@ -219,7 +220,7 @@ impl Carrier {
         }
     }
 
-    /// One reading; `None` if there may be more to read.
+    /// One read; `None` if there may be more to read.
     fn read_plain(&mut self, inbox: &mut Inbox, hangup: Hangup) -> io::Result<Option<Step>> {
         let (read, at_ns) = self.socket.receive(inbox)?;
         let is_stream = matches!(self.layer, Layer::Stream);
@@ -227,7 +228,8 @@ impl Carrier {
             return Ok(Some(self.closed(at_ns)));
         }
         let step = self.take(&inbox.buffer[..read], at_ns);
-        // A stream that gave less than it might has no more (epoll(7)), unless its end is to be read, too.
+        // A stream that returned less than it could has no more (epoll(7)), unless its end is to be read,
+        // too.
         let is_empty = is_stream && read < inbox.buffer.len() && hangup == Hangup::No;
         Ok(match step {
             Step::Wait if !is_empty => None,
@@ -236,14 +238,14 @@ impl Carrier {
     }
 
     fn read_tls(&mut self, inbox: &mut Inbox) -> io::Result<Option<Step>> {
-        let Layer::Tls(tls) = &mut self.layer else { unreachable!("it is asked for TLS alone") };
+        let Layer::Tls(tls) = &mut self.layer else { unreachable!("it is only called for TLS") };
         let mut stamped = Stamped { socket: &self.socket, inbox, at_ns: 0 };
         let read = tls.read_tls(&mut stamped)?;
         let at_ns = stamped.at_ns;
         let state = match tls.process_new_packets() {
             Ok(state) => state,
             Err(error) => {
-                // The server is told what is wrong, if it listens.
+                // Sends the alert to the server, if it reads it.
                 let _ = tls.write_tls(&mut &self.socket);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
@@ -262,14 +264,14 @@ impl Carrier {
         if is_closed {
             return Ok(Some(self.closed(at_ns)));
         }
-        // AnswerRead may make something to write: the handshake, and after it the request.
+        // Reading may produce something to write: the handshake, and after it the request.
         Ok(match self.write() {
             Step::Wait => None,
             step => Some(step),
         })
     }
 
-    /// Lets the dialog read bytes that were there at this instant.
+    /// Lets the dialog read bytes that had arrived at this instant.
     fn take(&mut self, bytes: &[u8], at_ns: i64) -> Step {
         let Some(out) = self.out.as_mut() else { return self.unasked() };
         let Some(sent_ns) = out.stamps.sent else { return self.unasked() };
@@ -311,12 +313,12 @@ impl Carrier {
         Step::Wait
     }
 
-    /// Bytes that answer nothing.
+    /// Handles bytes that answer no request.
     fn unasked(&self) -> Step {
         Step::Broken(Outcome::Refused, Some(io::Error::other("the server sent bytes without a request")))
     }
 
-    /// The server has closed its side.
+    /// Handles the end of the server's data.
     fn closed(&mut self, at_ns: i64) -> Step {
         match &mut self.out {
             Some(out) if out.stamps.sent.is_some() => {

@@ -27,7 +27,8 @@ impl Lines for Exchanges<'_> {
     }
 
     fn begin(&mut self, reactor: &mut Reactor<'_, '_>, mut request: OutgoingRequest<Key>) {
-        // A request goes to the kernel at once if its connection is open, so one reading of the clock does for both.
+        // A request is passed to the kernel at once if its connection is open, so one reading of the clock does for
+        // both.
         let now = now_ns();
         let deadline_ns = reactor.begun(&mut request, now);
         let key = match request.on.map_or_else(|| self.connect(reactor), Ok) {
@@ -85,7 +86,7 @@ impl<'a> Exchanges<'a> {
         let carrier = self.slots.get(key).expect("it was just put there");
         match reactor.watch(&*carrier, key) {
             Ok(()) => {
-                // Over TLS the client speaks first.
+                // Over TLS the client sends first.
                 reactor.urgent += u32::from(carrier.is_urgent());
                 Ok(key)
             }
@@ -96,14 +97,14 @@ impl<'a> Exchanges<'a> {
         }
     }
 
-    /// Lets a connection do something, and draws the conclusions.
+    /// Calls a step of a connection, and handles its result.
     fn step(
         &mut self,
         reactor: &mut Reactor<'_, '_>,
         key: Key,
         act: impl FnOnce(&mut Carrier, &mut Inbox) -> Step,
     ) {
-        // None where a timer has fired, or the connection was closed since.
+        // None if a timer has fired, or the connection has been closed since.
         let Some(carrier) = self.slots.get(key) else { return };
         let was_urgent = carrier.is_urgent();
         let was_sent = carrier.sent_ns();
@@ -129,7 +130,7 @@ impl<'a> Exchanges<'a> {
         }
     }
 
-    /// Closes a connection, with which the request that it carries ends.
+    /// Closes a connection, which ends the request that it carries.
     fn close(&mut self, reactor: &mut Reactor<'_, '_>, key: Key, outcome: Outcome, failure: Failure) {
         let Some(mut carrier) = self.slots.remove(key) else { return };
         reactor.urgent -= u32::from(carrier.is_urgent());

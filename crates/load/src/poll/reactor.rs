@@ -1,4 +1,4 @@
-//! What the loop over sockets has in common for all kinds of connections: the ledger, the epoll instance, and when the loop
+//! The common part of the loop over sockets for all kinds of connections: the ledger, the epoll instance, and when the loop
 //! must not be late.
 
 use std::io;
@@ -23,9 +23,9 @@ pub(crate) struct Reactor<'l, 'a> {
     pub(crate) stamped_by: StampedBy,
     pub(crate) epoll: OwnedFd,
     pub(crate) inbox: Inbox,
-    /// Connections on which something is still to be written.
+    /// Connections with bytes still to be written.
     pub(crate) urgent: u32,
-    /// No request is to be given up before this instant.
+    /// No request must be abandoned before this instant.
     pub(crate) expiry_ns: i64,
     /// Sends since the sockets were last polled.
     pub(crate) unheard: u32,
@@ -33,23 +33,24 @@ pub(crate) struct Reactor<'l, 'a> {
 
 /// The connections of a run, of one kind.
 pub(crate) trait Lines {
-    /// Opens what is to be open before the first request is due, a part at a call. Whether more is to be opened or answered.
+    /// Opens a part of the connections that must be open before the first request is due. Returns whether more are to be
+    /// opened or answered.
     fn open(&mut self, reactor: &mut Reactor<'_, '_>) -> bool;
 
     /// Sends a request, now that it is due.
     fn begin(&mut self, reactor: &mut Reactor<'_, '_>, request: OutgoingRequest<Key>);
 
-    /// A socket can be read or written, or has failed.
+    /// Handles a socket that can be read or written, or has failed.
     fn ready(&mut self, reactor: &mut Reactor<'_, '_>, key: Key, flags: EventFlags);
 
-    /// Gives up requests that have been out for too long.
+    /// Abandons requests that have exceeded their timeout.
     fn expire(&mut self, reactor: &mut Reactor<'_, '_>, now_ns: i64);
 
-    /// Ends every request that is still out, unanswered.
+    /// Ends every request in flight as unanswered.
     fn abandon(&mut self, reactor: &mut Reactor<'_, '_>);
 }
 
-/// A request that is out.
+/// A request in flight.
 pub(crate) struct PendingRequest {
     pub(crate) due: Due,
     pub(crate) class: u32,
@@ -58,7 +59,7 @@ pub(crate) struct PendingRequest {
 }
 
 impl Reactor<'_, '_> {
-    /// Whether an event says that the server has closed its side, or that the connection is broken.
+    /// Whether an event reports that the server has closed its side, or that the connection is broken.
     pub(crate) const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
     /// Watches a socket. Edges, so that one registration serves for connecting, writing and reading.
@@ -67,7 +68,7 @@ impl Reactor<'_, '_> {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(key.to_bits()), flags)?)
     }
 
-    /// A request is begun now; when it is to be given up.
+    /// Begins a request now; returns its deadline.
     pub(crate) fn begun(&mut self, request: &mut OutgoingRequest<Key>, now_ns: i64) -> i64 {
         self.unheard += 1;
         self.ledger.begun(&mut request.due, request.start, now_ns);
@@ -77,7 +78,7 @@ impl Reactor<'_, '_> {
         deadline_ns
     }
 
-    /// A request for which no connection could even be begun.
+    /// Ends a request for which no connection could be begun.
     pub(crate) fn fail(&mut self, due: Due, request: &Request, error: &io::Error, now_ns: i64) {
         let stamps = Stamps { completed: Some(now_ns), ..Stamps::default() };
         let (class, failure) = (request.class, Failure::of(error));
@@ -86,7 +87,7 @@ impl Reactor<'_, '_> {
         self.ledger.end(EndedRequest { due, class, port: 0, stamps, outcome, failure }, None, now_ns);
     }
 
-    /// A request has ended, and left this connection for the next, or none.
+    /// Ends a request, and takes back its connection for the next, if it left one.
     pub(crate) fn end(
         &mut self,
         request: PendingRequest,

@@ -1,4 +1,4 @@
-//! The connection of one session: what is still to be written, and what has come.
+//! The connection of one session: the bytes still to be written, and those received.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::poll::socket::{Inbox, Socket, Stamped};
 use crate::session::{OpeningReply, Session, SessionRead};
 use crate::summary::StampedBy;
 
-/// The most bytes that wait for the kernel to take them. A server that reads so slowly has its session closed.
+/// The most bytes that wait for the kernel. A server that reads that slowly has its session closed.
 const UNSENT_AT_MOST_BYTES: usize = 16 << 20;
 
 /// The connection of one session.
@@ -29,38 +29,38 @@ pub(crate) struct SessionLine {
     state: State,
     unsent: VecDeque<Unsent>,
     unsent_bytes: usize,
-    /// What the session left of what came, and when the first of it came.
+    /// The received bytes that the session left unread, and when the first of them arrived.
     unread: Vec<u8>,
     unread_since_ns: i64,
 }
 
-/// How far the session is.
+/// The state of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The log-in is under way, and requests wait.
+    /// The log-in is in progress, and requests wait.
     Opening,
     Open,
 }
 
-/// A message on its way to the kernel.
+/// A message that is being passed to the kernel.
 struct Unsent {
-    /// That of a request; `None` of a message of the session's own.
+    /// The key of its request; `None` for a message of the session itself.
     key: Option<u64>,
     bytes: Bytes,
     written: usize,
 }
 
-/// What happened to requests on a line.
+/// An event of requests on a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LineEvent {
-    /// The first byte of a request was handed to the kernel.
+    /// The first byte of a request was passed to the kernel.
     Sent { key: u64, at_ns: i64, bytes: u64 },
     /// An answer is complete.
     Answer { key: u64, outcome: Outcome, first_byte_ns: i64, completed_ns: i64, bytes: u64 },
 }
 
 impl SessionLine {
-    /// Begins to connect. The opening goes out as soon as the connection is there.
+    /// Begins to connect. The opening is sent as soon as the connection is established.
     pub(crate) fn connect(
         to: &SocketAddr,
         kind: &ConnectionKind,
@@ -73,7 +73,7 @@ impl SessionLine {
             Some(Tls { config, name }) => {
                 let mut tls =
                     ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
-                // What is unsent is bounded here.
+                // The unsent bytes are limited here.
                 tls.set_buffer_limit(None);
                 Some(Box::new(tls))
             }
@@ -101,21 +101,21 @@ impl SessionLine {
         Ok(line)
     }
 
-    /// Whether the log-in is over and nothing of it is left to send.
+    /// Whether the log-in is over and fully sent.
     pub(crate) fn is_open(&self) -> bool {
         self.state == State::Open && self.unsent.iter().all(|message| message.key.is_some())
     }
 
-    /// Whether something can be written as soon as the kernel takes it.
+    /// Whether there are bytes to write as soon as the kernel accepts them.
     pub(crate) fn is_urgent(&self) -> bool {
         self.unsent.front().is_some_and(|message| message.key.is_none() || self.state == State::Open)
             || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// Puts a request behind what is still to be written.
+    /// Queues a request behind the unsent bytes.
     ///
     /// # Errors
-    /// Fails where too much waits already.
+    /// Fails if too many bytes wait already.
     pub(crate) fn queue(&mut self, key: u64, bytes: Bytes) -> io::Result<()> {
         if self.unsent_bytes + bytes.len() > UNSENT_AT_MOST_BYTES {
             return Err(io::Error::other("the server does not read what its session sends"));
@@ -125,7 +125,7 @@ impl SessionLine {
         Ok(())
     }
 
-    /// Puts a message of the session's own before the requests, but for one that is partly written.
+    /// Queues a message of the session itself before the requests, except one that is partly written.
     fn queue_own(&mut self, bytes: Bytes) {
         if bytes.is_empty() {
             return;
@@ -136,12 +136,12 @@ impl SessionLine {
         self.unsent.insert(place, Unsent { key: None, bytes, written: 0 });
     }
 
-    /// Closes it so that the server learns at once that no one reads its answers any more.
+    /// Closes it with a reset, so that the server learns at once that its answers are not read any more.
     pub(crate) fn reset(self) {
         self.socket.reset();
     }
 
-    /// Hands over what the kernel takes.
+    /// Passes on the bytes that the kernel accepts.
     pub(crate) fn write(&mut self, events: &mut Vec<LineEvent>) -> io::Result<()> {
         match self.write_all(events) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -183,10 +183,10 @@ impl SessionLine {
         Ok(())
     }
 
-    /// Reads all that is there.
+    /// Reads all available bytes.
     ///
     /// # Errors
-    /// Fails where the connection is closed or broken, or the server does not keep to the protocol.
+    /// Fails if the connection is closed or broken, or the server violates the protocol.
     pub(crate) fn read(&mut self, inbox: &mut Inbox, events: &mut Vec<LineEvent>) -> io::Result<()> {
         loop {
             let read = match self.tls {
@@ -200,7 +200,7 @@ impl SessionLine {
                 Err(error) => return Err(error),
             }
         }
-        // What came may have opened the session, or asked for a reply.
+        // The bytes may have opened the session, or require a reply.
         self.write(events)
     }
 
@@ -213,14 +213,14 @@ impl SessionLine {
     }
 
     fn read_tls(&mut self, inbox: &mut Inbox, events: &mut Vec<LineEvent>) -> io::Result<()> {
-        let tls = self.tls.as_mut().expect("it is called for TLS alone");
+        let tls = self.tls.as_mut().expect("it is only called for TLS");
         let mut stamped = Stamped { socket: &self.socket, inbox, at_ns: 0 };
         let read = tls.read_tls(&mut stamped)?;
         let at_ns = stamped.at_ns;
         let state = match tls.process_new_packets() {
             Ok(state) => state,
             Err(error) => {
-                // The alert says what is wrong, if the server reads it.
+                // The alert reports the error, if the server reads it.
                 let _ = tls.write_tls(&mut &self.socket);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
@@ -232,7 +232,7 @@ impl SessionLine {
         if is_closed { Err(io::ErrorKind::UnexpectedEof.into()) } else { self.write(events) }
     }
 
-    /// Lets the session read bytes that were there at this instant.
+    /// Lets the session read bytes that had arrived at this instant.
     fn take(&mut self, bytes: &[u8], at_ns: i64, events: &mut Vec<LineEvent>) -> io::Result<()> {
         let mut first_byte_ns = if self.unread.is_empty() { at_ns } else { self.unread_since_ns };
         let mut all = std::mem::take(&mut self.unread);
@@ -274,7 +274,10 @@ impl SessionLine {
 }
 
 fn invalid() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the server sent what is no message of the session's protocol")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the server sent bytes that are not a message of the session's protocol",
+    )
 }
 
 impl AsFd for SessionLine {

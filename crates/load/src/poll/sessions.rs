@@ -1,4 +1,4 @@
-//! Connections that are sessions of users: each carries any number of requests, whose answers may come on another.
+//! Connections that are sessions of users: each carries any number of requests, whose answers may arrive on another.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,8 @@ use crate::poll::slots::{Key, Slots};
 use crate::poll::socket::Inbox;
 use crate::session::{SessionRequest, Sessions};
 
-/// Sessions that are being opened at the same time before the run: fewer than a server's queue of connections holds.
+/// The most sessions that are being opened at the same time before the run: fewer than a server's backlog of
+/// connections.
 const OPENING_AT_MOST: usize = 64;
 
 /// The sessions of a run.
@@ -26,16 +27,16 @@ pub(crate) struct SessionLines<'a> {
     kind: ConnectionKind,
     sessions: &'a dyn Sessions,
     slots: Slots<SessionLine>,
-    /// The connection of each user, while there is one.
+    /// The connection of each user, if there is one.
     of_user: Vec<Option<Key>>,
-    /// The first user whose session was not yet begun to be opened.
+    /// The first user whose session is yet to be opened.
     next_user: usize,
-    /// Requests that are out, by the keys of their answers.
+    /// Requests in flight, by the keys of their answers.
     pending: HashMap<u64, SessionPending>,
     events: Vec<LineEvent>,
 }
 
-/// A request that is out, and who sent it.
+/// A request in flight, and its sender.
 struct SessionPending {
     request: PendingRequest,
     user: u32,
@@ -72,14 +73,14 @@ impl<'a> SessionLines<'a> {
         Ok(key)
     }
 
-    /// Lets a connection do something, and draws the conclusions.
+    /// Calls a step of a connection, and handles its result.
     fn step(
         &mut self,
         reactor: &mut Reactor<'_, '_>,
         key: Key,
         act: impl FnOnce(&mut SessionLine, &mut Inbox, &mut Vec<LineEvent>) -> io::Result<()>,
     ) {
-        // None where a timer has fired, or the connection was closed since.
+        // None if a timer has fired, or the connection has been closed since.
         let Some(line) = self.slots.get(key) else { return };
         let was_urgent = line.is_urgent();
         let mut events = std::mem::take(&mut self.events);
@@ -104,7 +105,7 @@ impl<'a> SessionLines<'a> {
                 }
             }
             LineEvent::Answer { key, outcome, first_byte_ns, completed_ns, bytes } => {
-                // The answer to a request that was given up, and one before its request, answer nothing.
+                // The answer to an abandoned request, or one before its request, answers nothing.
                 let is_out =
                     self.pending.get(&key).is_some_and(|pending| pending.request.stamps.sent.is_some());
                 let Some(mut pending) = is_out.then(|| self.pending.remove(&key)).flatten() else { return };
@@ -120,7 +121,7 @@ impl<'a> SessionLines<'a> {
         }
     }
 
-    /// A session is over, and with it the requests that its user sent.
+    /// Closes a session, which ends the requests that its user sent.
     fn close(&mut self, reactor: &mut Reactor<'_, '_>, key: Key, why: &io::Error) {
         let Some(line) = self.slots.remove(key) else { return };
         reactor.urgent -= u32::from(line.is_urgent());
@@ -144,7 +145,8 @@ impl Lines for SessionLines<'_> {
     fn open(&mut self, reactor: &mut Reactor<'_, '_>) -> bool {
         let mut opening = self.slots.iter().filter(|(_, line)| !line.is_open()).count();
         while opening < OPENING_AT_MOST && self.next_user < self.of_user.len() {
-            // One that cannot be opened is tried again for its user's first request, which then says why.
+            // A session that cannot be opened is retried for its user's first request, which then reports the
+            // reason.
             if self.connect(reactor, self.next_user as u32).is_ok() {
                 opening += 1;
             }

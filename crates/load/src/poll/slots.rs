@@ -1,7 +1,7 @@
-//! Places of connections, with keys that are never the same for two of them.
+//! Slots of connections, with keys that are never reused.
 
-/// Where a connection is, and which of those that were there. An event of the kernel that was on its way when its
-/// connection was closed finds no other in its place.
+/// The slot of a connection, and its generation. A kernel event in transit while its connection was closed never
+/// finds another one in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     place: u32,
@@ -18,7 +18,7 @@ impl Key {
     }
 }
 
-/// The connections. There are no more places than connections were open at once.
+/// The connections. There are no more slots than connections were open at once.
 pub(crate) struct Slots<T> {
     places: Vec<(u32, Option<T>)>,
     free: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The generator's sockets: never blocking, and with the kernel's word for when something was received.
+//! The generator's sockets: non-blocking, with the kernel's timestamps of received packets.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Begins to connect. A refusal may show only when the socket is used.
+    /// Begins to connect. A refusal may only show when the socket is used.
     pub(crate) fn connect(to: &SocketAddr, transport: Transport, stamped_by: StampedBy) -> io::Result<Self> {
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let kind = match transport.carries {
@@ -35,7 +35,7 @@ impl Socket {
         let protocol = RawProtocol::new(transport.protocol.into()).map(Protocol::from_raw);
         let fd = socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, protocol)?;
         if kind == SocketType::STREAM {
-            // A request is one write and must not wait for company.
+            // A request is one write and must not be delayed to be combined.
             options::set_tcp_nodelay(&fd, true)?;
         }
         if stamped_by == StampedBy::Kernel {
@@ -52,18 +52,18 @@ impl Socket {
         Ok(SocketAddr::try_from(getsockname(&self.fd)?).map_or(0, |address| address.port()))
     }
 
-    /// Hands bytes to the kernel.
+    /// Passes bytes to the kernel.
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
     }
 
-    /// Hands bytes of several places to the kernel, one after the other.
+    /// Passes bytes of several buffers to the kernel, one after the other.
     pub(crate) fn send_parts<const N: usize>(&self, parts: [&[u8]; N]) -> io::Result<usize> {
         let parts = parts.map(IoSlice::new);
         Ok(sendmsg(&self.fd, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
     }
 
-    /// Reads what is there: how much, and when it was there.
+    /// Reads the available bytes: their number, and when they arrived.
     pub(crate) fn receive(&self, inbox: &mut Inbox) -> io::Result<(usize, i64)> {
         let Inbox { buffer, control, clock } = inbox;
         self.receive_into(buffer, control, clock)
@@ -86,12 +86,13 @@ impl Socket {
             ControlMessageOwned::ScmTimestampns(at) => Some(clock.at_ns(at)),
             _ => None,
         });
-        // There is none at the end of a stream, or for the first packets after stamping was switched on.
+        // There is no timestamp at the end of a stream, or for the first packets after timestamping was switched
+        // on.
         let at_ns = stamps.next().unwrap_or_else(now_ns);
         Ok((message.bytes, at_ns))
     }
 
-    /// Closes it so that the other side knows at once that nobody waits for its answer any more.
+    /// Closes it with a reset, so that the server knows at once that no request waits for its answer any more.
     pub(crate) fn reset(self) {
         let _ = options::set_socket_linger(&self.fd, Some(Duration::ZERO));
     }
@@ -103,7 +104,7 @@ impl AsFd for Socket {
     }
 }
 
-/// A socket as rustls reads and writes it; it remembers when what it last read was there.
+/// A socket for rustls; it records when the last read bytes had arrived.
 pub(crate) struct Stamped<'a> {
     pub(crate) socket: &'a Socket,
     pub(crate) inbox: &'a mut Inbox,
@@ -129,7 +130,7 @@ impl Write for &Socket {
     }
 }
 
-/// Room for what is read, shared by all sockets.
+/// A buffer for reads, shared by all sockets.
 pub(crate) struct Inbox {
     pub(crate) buffer: Vec<u8>,
     control: Vec<u8>,
@@ -145,14 +146,14 @@ impl Inbox {
     }
 }
 
-/// What the clock of the kernel's stamps, CLOCK_REALTIME, is ahead of that of all our stamps, CLOCK_MONOTONIC.
-/// Setting the time changes it, so it is read often.
+/// The offset of the clock of the kernel's timestamps, CLOCK_REALTIME, from that of all our stamps,
+/// CLOCK_MONOTONIC. Setting the time changes it, so it is read often.
 pub(crate) struct KernelClock {
     ahead_ns: i64,
 }
 
 impl KernelClock {
-    /// Of three readings takes the one during which the least time passed.
+    /// Uses the reading of three during which the least time passed.
     pub(crate) fn read() -> Self {
         let reading = |_| {
             let before = now_ns();
@@ -173,8 +174,8 @@ fn nanoseconds(time: Timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Held while a run lasts, so that the kernel does not switch its stamping on and off with each connection, at the
-/// price of an interruption of every core.
+/// Held during a run, so that the kernel does not switch its timestamping on and off with each connection, which
+/// interrupts every core.
 pub(crate) fn keep_stamping() -> Option<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let fd = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None).ok()?;

@@ -1,8 +1,8 @@
-//! Keeps the generator's thread on the core that is idlest.
+//! Keeps the generator's thread on the idlest core.
 //!
-//! The kernel wakes a real-time thread on the core where it last ran, in place of whatever computes there, although
-//! another core is idle: a server that computes on that core for the whole run loses to it what it uses, and looks
-//! slower than it is. Its scheduler does not move the server for so little, so the generator moves.
+//! The kernel wakes a real-time thread on the core where it last ran, preempting the thread that computes there,
+//! although another core is idle: a server that computes on that core for the whole run loses the generator's time to
+//! it, and seems slower than it is. The scheduler does not move the server for so little, so the generator moves.
 
 use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
-/// How often it looks. The kernel's account of idle time has ticks of 10 ms.
+/// The interval of the check. The kernel's account of idle time has ticks of 10 ms.
 const EVERY: Duration = Duration::from_millis(100);
-/// It moves to a core that was idle for so much more of the time, as a share of it.
+/// It moves to a core that was idle for this much more of the time, as a share of it.
 const WORTH_IT: f64 = 0.25;
 
-/// Watches over a thread until it is dropped.
+/// Watches a thread until it is dropped.
 pub(super) struct CoreWatch {
     stop: Option<Sender<()>>,
     watcher: Option<JoinHandle<()>>,
@@ -24,8 +24,8 @@ pub(super) struct CoreWatch {
 }
 
 impl CoreWatch {
-    /// Watches over this thread, from a thread that does not yet have its priority; `None` where there is no other core
-    /// or no account of them.
+    /// Watches this thread, from a thread that does not yet have its priority; `None` if there is no other core or no
+    /// account of them.
     pub(super) fn start() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let before = Idle::read()?;
@@ -37,7 +37,7 @@ impl CoreWatch {
             let mut before = before;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(EVERY) {
                 let Some(now) = Idle::read() else { return };
-                // Without the answer to where it is, any core may be its own.
+                // If the current core is unknown, any core may be its own.
                 if let Some(core) = last_ran_on(generator).and_then(|own| now.better(&before, own, &allowed))
                 {
                     keep_on(generator, core);
@@ -54,7 +54,7 @@ impl Drop for CoreWatch {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(watcher) = self.watcher.take() {
-            // It has nothing to tell; if it panicked, the cores are given back all the same.
+            // The thread returns no result; if it panicked, the cores are still restored.
             let _ = watcher.join();
         }
         let _ = sched_setaffinity(None, &self.allowed);
@@ -73,7 +73,7 @@ fn last_ran_on(thread: Pid) -> Option<usize> {
     stat.rsplit_once(") ")?.1.split(' ').nth(36)?.parse().ok()
 }
 
-/// How long each core has been idle and how long it has been there at all, in ticks, by its number.
+/// The idle and the total time of each core, in ticks, by its number.
 struct Idle(Vec<(usize, u64, u64)>);
 
 impl Idle {
@@ -86,7 +86,7 @@ impl Idle {
         let core = |line: &str| {
             let mut fields = line.strip_prefix("cpu")?.split(' ');
             let number = fields.next()?.parse().ok()?;
-            // Guests are counted as user time already.
+            // Guest time is already part of user time.
             let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
             Some((number, ticks.get(3)? + ticks.get(4)?, ticks.iter().sum()))
         };
@@ -94,7 +94,7 @@ impl Idle {
         (!cores.is_empty()).then_some(Self(cores))
     }
 
-    /// The allowed core that was idlest since `before`, if that is worth leaving one's own for.
+    /// The allowed core that was idlest since `before`, if moving there is worthwhile.
     fn better(&self, before: &Self, own: usize, allowed: &CpuSet) -> Option<usize> {
         let share = |&(number, idle, all): &(usize, u64, u64)| {
             let &(_, idle_before, all_before) = before.0.iter().find(|core| core.0 == number)?;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idlest_core_is_taken_where_that_is_worth_moving() {
+    fn the_idlest_core_is_chosen_if_moving_is_worthwhile() {
         let before = idle([[100, 100], [100, 100], [100, 100]]);
         let mut allowed = CpuSet::new();
         (0..3).for_each(|core| allowed.set(core));

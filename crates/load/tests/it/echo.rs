@@ -17,7 +17,7 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Sends the request's number, and wants it back.
+/// Sends the request's number, and expects it back.
 pub(crate) struct Echo {
     pub(crate) address: SocketAddr,
     pub(crate) kind: ConnectionKind,
@@ -139,7 +139,7 @@ impl EchoConnection {
     }
 }
 
-/// A server with a thread for each connection; what it does with a request is told. Ends with the process.
+/// A server with a thread for each connection; a function handles each request. Ends with the process.
 pub(crate) fn server(
     serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static,
 ) -> SocketAddr {
@@ -185,7 +185,7 @@ pub(crate) fn run_all(
     run(plan, workload, progress, cancel, |rows| rows.flatten().collect()).unwrap()
 }
 
-/// Runs a plan and checks what holds for every run: each request that was due ends exactly once.
+/// Runs a plan and checks the invariants of every run: each request that was due ends exactly once.
 pub(crate) fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary) {
     let progress = Progress::default();
     let (summary, mut rows) = run_all(plan, workload, &progress, &AtomicBool::new(false));
@@ -200,7 +200,7 @@ pub(crate) fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary
     for lag in [summary.lag, summary.send_lag, summary.wait_for_connection] {
         assert!(lag.p50_ns <= lag.p99_ns && lag.p99_ns <= lag.max_ns, "{lag:?}");
     }
-    // Little's law: kept apart, and the same sum.
+    // Little's law: two counts of the same sum.
     let little = summary.little;
     assert!((little.in_system_s - little.responses_s).abs() <= 1e-9 * little.responses_s, "{little:?}");
     assert_eq!(progress.in_flight.load(Ordering::Relaxed), 0);

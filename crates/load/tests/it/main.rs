@@ -1,5 +1,5 @@
-//! The generator from outside: whole runs over real sockets. Laws of its bookkeeping are tested in virtual time, beside the
-//! ledger.
+//! The generator through its public interface: whole runs over real sockets. Laws of its bookkeeping are tested in virtual
+//! time, beside the ledger.
 
 mod echo;
 mod overload;

@@ -1,4 +1,4 @@
-//! Servers that are asked for more than they can do: no request is lost, and every wait is seen.
+//! Overloaded servers: no request is lost, and every wait is counted.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use kendall_load::Plan;
 use kendall_record::Outcome;
 use kendall_station::Arrivals;
 
-/// Twice what the server can do, over at most 20 connections: there are never more, and the queue is in the
-/// generator.
+/// Twice the capacity of the server, over at most 20 connections: there are never more, and the queue is in
+/// the generator.
 #[test]
 fn twice_the_capacity_makes_no_storm_of_connections_and_loses_nothing() {
     let (open, most) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
@@ -32,7 +32,7 @@ fn twice_the_capacity_makes_no_storm_of_connections_and_loses_nothing() {
         let plan =
             Plan { connections: 20, drain: Duration::from_secs(20), ..plan(Arrivals::poisson(1000.0), 1000) };
         let (_, summary) = rows(&plan, &over(driver, address));
-        // What is left drains as fast as the server works, and is waited for as long as answers come.
+        // The remaining requests drain at the speed of the server, and the run waits as long as answers come.
         assert_eq!(summary.count(Outcome::Answered), summary.sent);
         assert_eq!((summary.connections_opened, summary.max_in_flight), (20, 20));
         assert!(summary.waited_for_connection > summary.sent / 3, "{summary:?}");
@@ -40,5 +40,5 @@ fn twice_the_capacity_makes_no_storm_of_connections_and_loses_nothing() {
         // The generator itself is on time, whatever the server does.
         assert!(summary.lag.p99_ns < summary.wait_for_connection.p50_ns, "{summary:?}");
     }
-    assert_eq!(most.load(Ordering::Relaxed), 20, "the server saw so many at once");
+    assert_eq!(most.load(Ordering::Relaxed), 20, "the server had this many at once");
 }

@@ -1,4 +1,4 @@
-//! Whole runs against small servers that answer, refuse, reset, hang, lie and die, over both drivers.
+//! Whole runs with small servers that answer, refuse, reset, hang, lie and die, over both drivers.
 
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ over_both!(
 fn every_request_to_a_good_server_is_answered_and_stamped_in_order(driver: Driver) {
     for reuse in [Reuse::Keep, Reuse::Close] {
         let workload = Echo { reuse, ..over(driver, echo()) };
-        // However long the machine stands still, all are answered in the end.
+        // However long the machine stalls, all are answered in the end.
         let patient = Plan { drain: Duration::from_secs(20), ..plan(Arrivals::poisson(2000.0), 500) };
         let (rows, summary) = rows(&patient, &workload);
         assert_eq!(summary.count(Outcome::Answered), summary.sent);
@@ -142,7 +142,7 @@ fn the_thread_has_its_old_priority_back_after_a_run(driver: Driver) {
     let workload = NiceSeen { echo: over(driver, address), nice: AtomicI32::new(i32::MAX) };
     run_all(&one, &workload, &Progress::default(), &AtomicBool::new(false));
     let during = workload.nice.into_inner();
-    // It is lower during the run where that is permitted.
+    // It is lower during the run if that is permitted.
     assert!(during <= before, "{during} instead of {before}");
     assert_eq!(nice(), before);
 }
@@ -173,11 +173,11 @@ fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again(driver: Driver
     let arrivals = Arrivals::Closed { population: 2, think: Law::Constant { mean_s: 0.0 } };
     let (rows, summary) = rows(&plan(arrivals, 500), &over(driver, address));
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
-    // Each of the two asks at 0 ms, and then at most once in each of the 500 ms.
+    // Each of the two sends at 0 ms, and then at most once in each of the 500 ms.
     assert!((3..=1000).contains(&rows.len()), "{}", rows.len());
 }
 
-/// Cannot connect because there is no port left, but finds that out only when the run is cancelled.
+/// Fails to connect because there is no port left, but only finds that out when the run is cancelled.
 struct NoPorts<'a>(&'a AtomicBool);
 
 impl Workload for NoPorts<'_> {

@@ -1,5 +1,5 @@
 //! Users who hold sessions: a log-in when the connection opens, many requests at a time on one connection, and answers that
-//! come on the connection of another user.
+//! arrive on the connection of another user.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ use crate::echo::{plan, run_all};
 struct Post {
     server: SocketAddr,
     users: u32,
-    /// Whose session an answer comes on: that of the user this far from the sender.
+    /// The session on which an answer arrives: that of the user this far from the sender.
     to: u32,
     reply: OpeningReply,
     notices: Arc<AtomicU64>,
@@ -101,7 +101,7 @@ impl Session for PostSession {
 /// The connections of the users that have logged in.
 type Streams = Arc<Mutex<HashMap<u64, TcpStream>>>;
 
-/// What a server does with the request of this key that came from a user, for another.
+/// The server's handling of the request of this key that came from a user, for another.
 type Serve = dyn Fn(&Streams, u64, u64, u64) -> io::Result<()> + Send + Sync;
 
 /// Writes to the session of a user, if there is one.
@@ -113,7 +113,7 @@ fn tell(streams: &Streams, user: u64, messages: &[u64]) -> io::Result<()> {
     }
 }
 
-/// A server with a thread for each session, which says `first` to each that logs in. Also how often users logged in.
+/// A server with a thread for each session, which sends `first` to each that logs in. Also counts the log-ins.
 fn post_office(first: &'static [u64], serve: Box<Serve>) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -174,7 +174,7 @@ fn a_session_logs_in_once_and_carries_many_requests() {
     }
 }
 
-/// Every answer comes on the session of the next user, those of one read together and in the opposite order.
+/// Every answer arrives on the session of the next user, those of one read together and in reverse order.
 #[test]
 fn an_answer_may_come_on_the_session_of_another_user() {
     let kept: Mutex<Vec<(u64, u64)>> = Mutex::default();
@@ -199,14 +199,14 @@ fn an_answer_may_come_on_the_session_of_another_user() {
 
 /// Requests wait until the server has accepted the log-in.
 #[test]
-fn no_request_goes_out_before_the_session_is_open() {
+fn no_request_is_sent_before_the_session_is_open() {
     let (server, _) = post_office(&[0], Box::new(|streams, key, user, _| tell(streams, user, &[key])));
     let workload = Post { reply: OpeningReply::Expected, ..Post::new(server, 3, 0) };
     let (summary, _) = all(&plan(Arrivals::constant(500.0), 200), &workload);
     assert_eq!(summary.count(Outcome::Answered), summary.sent, "{summary:?}");
     assert_eq!(workload.notices.load(Ordering::Relaxed), 0);
 
-    // A server that never says so: every request times out unsent.
+    // A server that never accepts: every request times out unsent.
     let (server, _) = post_office(&[], Box::new(|_, _, _, _| Ok(())));
     let workload = Post { reply: OpeningReply::Expected, ..Post::new(server, 3, 0) };
     let short = Plan { timeout: Duration::from_millis(50), ..plan(Arrivals::constant(200.0), 100) };
@@ -215,8 +215,8 @@ fn no_request_goes_out_before_the_session_is_open() {
     assert!(rows.iter().all(|row| row.sent.is_none()));
 }
 
-/// The server closes a session over every tenth request: those that its user has out are refused, and the session is opened
-/// again, with a log-in, for the next.
+/// The server closes a session over every tenth request: the requests of its user in flight are refused, and the session is
+/// opened again, with a log-in, for the next.
 #[test]
 fn a_session_that_is_closed_is_opened_again_for_the_next_request() {
     let serve = |streams: &Streams, key: u64, user: u64, _: u64| match key % 10 {
@@ -232,7 +232,7 @@ fn a_session_that_is_closed_is_opened_again_for_the_next_request() {
     assert!((2..=6).contains(&summary.connections_opened), "{}", summary.connections_opened);
 }
 
-/// An answer that comes after its request was given up answers no other, and a request that no one answers harms none.
+/// A late answer to an abandoned request answers no other, and a request without an answer disturbs none.
 #[test]
 fn late_and_missing_answers_spoil_no_other() {
     let serve = |streams: &Streams, key: u64, user: u64, _: u64| match key % 5 {
@@ -254,7 +254,7 @@ fn late_and_missing_answers_spoil_no_other() {
         let expected = if (row.index + 1) % 5 < 2 { Outcome::TimedOut } else { Outcome::Answered };
         assert_eq!(row.outcome, expected, "{row:?}");
     }
-    assert_eq!(summary.connections_opened, 2, "sessions survive a request that is given up");
+    assert_eq!(summary.connections_opened, 2, "sessions survive an abandoned request");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use kendall_record::Outcome;
 use kendall_station::{Arrivals, Law};
 
 /// A thread that is awake when a request is due sends it sooner than one that must be woken, by any clock and on any machine. The
-/// rounds take turns, so that other load meets both. If one round in a hundred is disturbed, 6 of 7 fail with a probability of 0.2 %; if
-/// there were no difference, they would pass with one of 6 %.
+/// rounds alternate, so that other load affects both. If one round in a hundred is disturbed, 6 of 7 fail with a probability of 0.2
+/// %; if there were no difference, they would pass with one of 6 %.
 #[test]
 fn precise_is_sooner_than_asleep() {
     let address = echo();
@@ -24,7 +24,7 @@ fn precise_is_sooner_than_asleep() {
     assert!(rounds.iter().filter(|(precise, sleep)| precise < sleep).count() >= 6, "{rounds:?}");
 }
 
-/// Many instants at once, instants far apart, and a schedule that ends: whatever is due goes out, and in order.
+/// Many instants at once, instants far apart, and a schedule that ends: every request that is due is sent, in order.
 #[test]
 fn every_instant_of_a_trace_wakes_the_generator() {
     let ms = [0.0, 0.0, 0.01, 0.02, 0.1, 30.0, 30.0, 30.14, 30.16, 90.0];
@@ -41,7 +41,7 @@ fn every_instant_of_a_trace_wakes_the_generator() {
 }
 
 #[test]
-fn a_closed_population_is_stamped_by_who_reads_and_goes_before_nobody_who_must_not_wait() {
+fn a_closed_population_uses_stamps_of_the_reader_and_no_real_time_priority() {
     let arrivals = Arrivals::Closed { population: 2, think: Law::Constant { mean_s: 0.001 } };
     let precise = Plan { timing: Timing::Precise, drain: Duration::from_secs(2), ..plan(arrivals, 100) };
     let (_, summary) = rows(&precise, &over(Driver::Poll, echo()));
@@ -50,8 +50,8 @@ fn a_closed_population_is_stamped_by_who_reads_and_goes_before_nobody_who_must_n
     assert_ne!(thread.priority, Priority::RealTime);
 }
 
-/// At a rate that leaves no time between two sends answers are read all the same: with one connection, whose answer
-/// must be read before the next request can go, every request is answered.
+/// At a rate without gaps between sends answers are still read: with one connection, whose answer must be read before the next
+/// request can be sent, every request is answered.
 #[test]
 fn answers_are_read_where_sends_leave_no_time_for_it() {
     for timing in [Timing::Sleep, Timing::Precise] {

@@ -1,4 +1,4 @@
-//! What lies between a workload and a server: answers in pieces, TLS, datagrams, and the kernel's stamps.
+//! The layers between a workload and a server: answers in pieces, TLS, datagrams, and the kernel's timestamps.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 #[test]
-fn an_answer_may_come_in_any_two_pieces() {
+fn an_answer_may_arrive_in_any_two_pieces() {
     let address = server(|stream, index| {
         let answer = index.to_be_bytes();
         let (first, second) = answer.split_at((index % 9) as usize);
@@ -37,7 +37,7 @@ fn an_answer_may_come_in_any_two_pieces() {
     let apart = |row: &RequestRow| row.completed.unwrap() - row.first_byte.unwrap();
     let in_one = |row: &&RequestRow| row.index.is_multiple_of(9) || row.index % 9 == 8;
     assert!(rows.iter().filter(in_one).all(|row| apart(row) == 0));
-    // On a machine that pauses for a moment both pieces are there when the first is read.
+    // On a machine that pauses for a moment both pieces have arrived when the first is read.
     let in_two = rows.iter().filter(|row| !in_one(row) && apart(row) > 0).count();
     assert!(2 * in_two > rows.iter().filter(|row| !in_one(row)).count(), "{in_two} of {}", rows.len());
 }
@@ -64,7 +64,7 @@ fn a_kept_connection_that_the_server_closes_is_replaced() {
     assert!(summary.sent >= 8 && ended == (summary.sent, summary.sent), "{ended:?} of {}", summary.sent);
 }
 
-/// A TLS server that answers as [`server`] does; it closes a connection over a request of this number.
+/// A TLS server that answers like [`server`]; it closes a connection over a request of this number.
 fn tls_server(closes_at: u64) -> (SocketAddr, ConnectionKind) {
     let certificate = CertificateDer::from(&include_bytes!("../../testdata/localhost.crt.der")[..]);
     let key = PrivateKeyDer::try_from(&include_bytes!("../../testdata/localhost.key.der")[..]).unwrap();
@@ -116,8 +116,8 @@ fn requests_go_over_tls_kept_or_one_connection_each() {
     }
 }
 
-/// All that it takes to add a transport: the data of one. Multipath TCP is one that this house has no constant for; a kernel
-/// without it gets TCP by its number. A server that knows TCP alone answers both.
+/// Adding a transport takes only its data. Multipath TCP is one for which kendall has no constant; a kernel without it gets
+/// TCP by its number. A server of plain TCP answers both.
 #[test]
 fn a_transport_is_added_by_its_data_alone() {
     const MULTIPATH_TCP: u16 = 262;
@@ -137,22 +137,22 @@ fn a_transport_is_added_by_its_data_alone() {
 }
 
 #[test]
-fn a_certificate_for_somebody_else_is_refused_in_words() {
+fn a_certificate_for_another_name_is_rejected_with_a_reason() {
     let (address, kind) = tls_server(u64::MAX);
     let config = kind.security().expect("it is TLS").config.clone();
     let name = ServerName::try_from("elsewhere.example").unwrap();
     let workload = Echo { kind: ConnectionKind::tls(config, name), ..over(Driver::Poll, address) };
     let (rows, summary) = rows(&plan(Arrivals::constant(100.0), 100), &workload);
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
-    assert!(rows.iter().all(|row| row.sent.is_none()), "nothing is said to a stranger");
+    assert!(rows.iter().all(|row| row.sent.is_none()), "no request is sent to an untrusted server");
     let why = summary.refused_because.unwrap();
     assert!(why.contains("certificate") && why.contains("elsewhere.example"), "{why}");
 }
 
-/// Every fifth datagram is lost, and every seventh is answered later than anybody waits. A late answer must not be
-/// taken for that of the next request, which would be wrong.
+/// Every fifth datagram is lost, and every seventh is answered after the timeout. A late answer must not be taken for that
+/// of the next request, which would be wrong.
 #[test]
-fn lost_and_late_datagrams_are_given_up_and_spoil_no_other() {
+fn lost_and_late_datagrams_are_abandoned_and_disturb_no_other() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     thread::spawn(move || {
@@ -180,10 +180,10 @@ fn lost_and_late_datagrams_are_given_up_and_spoil_no_other() {
     }
 }
 
-/// The generator's thread stands still for 2 s while answers arrive. Where the kernel stamps them they count from when
-/// they came, else from when they were read; in neither way do they become silence.
+/// The generator's thread stalls for 2 s while answers arrive. With the kernel's timestamps they count from their arrival,
+/// otherwise from when they were read; in neither case do they count as silence.
 #[test]
-fn what_comes_while_the_generator_stands_still_is_no_silence_and_too_late_if_it_was() {
+fn answers_during_a_stall_of_the_generator_are_not_silence_and_late_ones_time_out() {
     let address = server(|stream, index| {
         thread::sleep(Duration::from_millis([0, 0, 0, 0, 200, 500, 1500][index.min(6) as usize]));
         stream.write_all(&index.to_be_bytes())
@@ -210,7 +210,7 @@ fn a_datagram_to_a_closed_port_is_refused() {
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
 }
 
-/// Answers are the server's clock as it sends them.
+/// Answers contain the server's clock at their sending.
 struct Clocked {
     server: SocketAddr,
     answers: Arc<Mutex<HashMap<u64, i64>>>,
@@ -253,7 +253,7 @@ impl Dialog for Clock {
     }
 }
 
-/// From the instant the server sent each answer until the generator says that it was there, in ns, sorted.
+/// From the instant the server sent each answer until the generator's stamp of its arrival, in ns, sorted.
 fn ways_back_ns(plan: &Plan, stamped_by: StampedBy) -> Vec<i64> {
     let server = server(|stream: &mut TcpStream, _| stream.write_all(&now_ns().to_be_bytes()));
     let workload = Clocked { server, answers: Arc::default() };
@@ -268,20 +268,20 @@ fn ways_back_ns(plan: &Plan, stamped_by: StampedBy) -> Vec<i64> {
     back
 }
 
-/// At this rate the generator reads answers only after the next send, up to 125 µs late. By the kernel's stamps they
-/// are there all the same before a generator that is woken by each of them has read it.
+/// At this rate the generator only reads answers after the next send, up to 125 µs late. By the kernel's timestamps they
+/// still arrive earlier than a generator that is woken by each of them could read it.
 #[test]
-fn an_answer_that_is_read_late_was_there_in_time() {
+fn an_answer_that_is_read_late_has_its_arrival_time() {
     let open = Plan { connections: 8, ..plan(Arrivals::constant(8000.0), 1000) };
     let late = ways_back_ns(&open, StampedBy::Kernel);
     let precise = ways_back_ns(&Plan { timing: Timing::Precise, ..open.clone() }, StampedBy::Kernel);
     let arrivals = Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 0.0 } };
     let woken = ways_back_ns(&Plan { arrivals, ..open }, StampedBy::Generator);
-    // The two clocks are set side by side to better than this.
+    // The two clocks are compared with a better precision than this.
     const APART_NS: i64 = 5_000;
     assert!(late[0] > -APART_NS && precise[0] > -APART_NS, "{} and {}", late[0], precise[0]);
     let median = |back: &[i64]| back[back.len() / 2];
     assert!(median(&late) <= median(&woken), "{} and {} ns", median(&late), median(&woken));
-    // Woken or not, the stamps are the same: by the laws of packets, not of readings.
+    // Woken or not, the stamps are the same: they depend on packets, not on readings.
     assert!(median(&late) < 2 * median(&precise) + APART_NS, "{} and {}", median(&late), median(&precise));
 }

@@ -1,4 +1,4 @@
-//! What a seed draws: a plan of some hundred requests, and the character of the peer that answers them.
+//! The draws of a seed: a plan of some hundred requests, and the character of the peer that answers them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::workload::{Route, Workload};
 
 const MS: f64 = 1e6;
 
-/// No requests of the workload differ but by their number.
+/// A workload whose requests only differ in their numbers.
 pub(super) struct Numbers;
 
 impl Workload for Numbers {
@@ -32,31 +32,31 @@ impl Workload for Numbers {
 /// How long an answer takes, from the instant since the start and the peer's random numbers.
 pub(super) type Draw = Box<dyn Fn(i64, &mut Rng) -> Option<i64>>;
 
-/// The character of a peer. Chances are from 0 to 1.
+/// The character of a peer. Probabilities are from 0 to 1.
 pub(super) struct Peer {
     /// How long a connection takes to open.
     pub(super) connect_ns: i64,
-    /// The chance that it does not.
+    /// The probability that it fails to open.
     pub(super) fails: f64,
-    /// The chance that it does not because this side has no port left.
+    /// The probability that it fails because this side has no port left.
     pub(super) fails_here: f64,
     /// How long an answer takes; `None` for one that never comes.
     pub(super) answer_ns: Draw,
-    /// The chance that an answer is wrong, and that it is a refusal.
+    /// The probability that an answer is wrong, and that it is a rejection.
     pub(super) wrong: f64,
     pub(super) refuses: f64,
-    /// The chance that a connection is spent by its answer.
+    /// The probability that a connection is closed after its answer.
     pub(super) closes: f64,
-    /// The chance that the peer closes a connection that has been idle for a while.
+    /// The probability that the peer closes a connection that has been idle for a while.
     pub(super) drops_idle: f64,
-    /// The chance that the generator's thread stalls at an event.
+    /// The probability that the generator's thread stalls at an event.
     pub(super) stalls: f64,
     /// When the run is cancelled.
     pub(super) cancelled_ns: Option<i64>,
 }
 
 impl Peer {
-    /// One that answers everything rightly, and keeps every connection.
+    /// A peer that answers everything correctly, and keeps every connection.
     pub(super) fn good() -> Self {
         Self {
             connect_ns: 0,
