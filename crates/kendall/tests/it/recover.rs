@@ -119,7 +119,7 @@ fn a_file_is_encrypted_recovered_and_compared_and_what_is_not_found_is_said() {
     assert!(fs::read(folder.path().join("notes")).unwrap() == plain);
     let again = request(&["--hash", digest, "--length", "3"]);
     let said = String::from_utf8(again.stderr).unwrap();
-    assert!(!again.status.success() && said.contains("exists; say with --out"), "{said}");
+    assert!(!again.status.success() && said.contains("exists; give another path"), "{said}");
     let through = request(&["--hash", digest, "--length", "3", "--out", "/dev/null"]);
     assert!(through.status.success(), "{}", String::from_utf8_lossy(&through.stderr));
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());

@@ -171,7 +171,7 @@ fn a_server_answers_is_loaded_and_stops_when_told_to() {
     let priority = ["serve", "textsearch", "--data", "data.txt", "--discipline", "priority"];
     assert!(String::from_utf8_lossy(&output(folder, &priority).stderr).contains("requests have no priority"));
     let both = ["serve", "textsearch", "--data", "data.txt", "--data-rows", "5", "--listen", "127.0.0.1:0"];
-    assert!(String::from_utf8_lossy(&output(folder, &both).stderr).contains("contradict each other"));
+    assert!(String::from_utf8_lossy(&output(folder, &both).stderr).contains("exclude each other"));
 }
 
 #[test]

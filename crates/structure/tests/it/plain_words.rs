@@ -54,6 +54,9 @@ const LEFT: [(&str, usize); 5] = [
     ("docs", 14),
 ];
 
+/// The name of a user of the system, which is no prose.
+const USER: &str = "\"nobody\"";
+
 /// A piece of text, and the line on which it begins.
 struct Piece {
     line: usize,
@@ -176,7 +179,7 @@ fn no_word_of_the_dialect_grows_back() {
     for file in all {
         let Ok(text) = fs::read_to_string(root.join(&file)) else { continue };
         let pieces = if file.ends_with(".rs") { of_rust(&text) } else { of_markdown(&text) };
-        for piece in pieces {
+        for piece in pieces.into_iter().filter(|piece| piece.text != USER) {
             for (phrase, instead) in found(&piece.text) {
                 let (count, places) = counts.entry(part(&file)).or_default();
                 *count += 1;
