@@ -19,10 +19,11 @@ test:
 	cargo test --workspace --locked --no-fail-fast --doc
 	@echo "Left out of the tests:"; sort -u target/left-out 2>/dev/null | grep . || echo "nothing"
 
-# Format, lints and documentation, warnings as errors.
+# Format, lints and documentation, warnings as errors, and the words of text and types (docs/glossary.md has the terms).
 lint:
 	@./tools/install
 	cargo fmt --all --check
+	cargo test --package kendall-structure --locked --test it -- plain_words type_names
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 

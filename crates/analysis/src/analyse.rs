@@ -38,6 +38,7 @@ use crate::trial_result::{Measured, TrialResult, row_classes};
 use crate::unstamped::Beforehand;
 use crate::{candidates, effects, scaling, spread, trial_view, warmup};
 
+pub(crate) use observe::group_of;
 pub use observe::{Points, observe};
 
 /// Response times that a report draws for each point; more are thinned evenly.

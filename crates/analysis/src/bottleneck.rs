@@ -8,7 +8,7 @@
 mod sentence;
 
 use kendall_evidence::AnswerPauses;
-use kendall_probe::{Place, Summary, THREAD, ThreadUse, Use};
+use kendall_probe::{Summary, THREAD, ThreadState, ThreadUse, Use};
 use serde::{Deserialize, Serialize};
 
 pub use sentence::{NO_DELAY, paused};
@@ -215,7 +215,7 @@ fn lock(summary: &Summary, server: &Use) -> Candidate {
 }
 
 fn disk(server: &Use) -> Candidate {
-    let (share, threads) = server.places.as_ref().map_or((0.0, 0.0), |places| places.at(Place::Disk));
+    let (share, threads) = server.places.as_ref().map_or((0.0, 0.0), |places| places.at(ThreadState::Disk));
     let written_per_s = server.disk_per_s.map(|(_, written)| written);
     Candidate { name: "the disk", share, limit: Bottleneck::Disk { share, threads, written_per_s } }
 }
@@ -265,7 +265,7 @@ fn network(server: &Use) -> Candidate {
 }
 
 fn back_end(server: &Use) -> Candidate {
-    let (seen, waiting) = server.places.as_ref().map_or((0.0, 0.0), |places| places.at(Place::BackEnd));
+    let (seen, waiting) = server.places.as_ref().map_or((0.0, 0.0), |places| places.at(ThreadState::BackEnd));
     let connections = server.connections.and_then(|connections| connections.back_end);
     let (due, share_due) = connections.map_or((0.0, 0.0), |(_, busy, share)| (busy, share));
     let share = seen.max(share_due);

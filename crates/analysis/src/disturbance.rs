@@ -25,6 +25,11 @@ impl Disturbance {
     pub fn share(&self) -> f64 {
         self.steal_share + self.foreign_share
     }
+
+    /// Whether that is enough of the machine to change what was measured.
+    pub fn is_noticeable(&self) -> bool {
+        self.share() > NOTICEABLE + self.resolution_share
+    }
 }
 
 /// From this share of the machine on, other programs are a reason to doubt a load that is judged alone: on two cores a fifth of one.
@@ -70,7 +75,7 @@ pub struct Stalls {
 impl Surroundings {
     /// Whether other programs or the host took enough of the machine to change what was measured.
     pub fn is_noticeable(&self) -> bool {
-        self.disturbance.share() > NOTICEABLE + self.disturbance.resolution_share
+        self.disturbance.is_noticeable()
     }
 
     /// The stalls, where they make a part of the run that shows.

@@ -1,6 +1,6 @@
 //! What was expected of a system beside what was seen, as a table.
 
-use kendall_evidence::expect::Verdict;
+use kendall_evidence::expect::ExpectationVerdict;
 
 use crate::report::Report;
 use crate::report::expected::ExpectedAt;
@@ -13,9 +13,9 @@ pub fn table(report: &Report) -> Table {
     head.extend(["expected", "verdict", "seen"].map(str::to_owned));
     let mut expected: Vec<&ExpectedAt> = report.expected.iter().collect();
     expected.sort_by_key(|expected| match expected.judged.verdict {
-        Verdict::Failed => 0,
-        Verdict::Undecided => 1,
-        Verdict::Met => 2,
+        ExpectationVerdict::Failed => 0,
+        ExpectationVerdict::Undecided => 1,
+        ExpectationVerdict::Met => 2,
     });
     let row = |expected: &&ExpectedAt| {
         let level = |factor: &Factor| {

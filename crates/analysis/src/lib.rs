@@ -19,6 +19,7 @@ pub mod expected;
 pub mod finding;
 pub mod generator;
 pub mod link;
+mod low_loads;
 pub mod machine_limits;
 mod machine_use;
 pub mod models;
@@ -52,6 +53,7 @@ pub use finding::kind::Finding;
 pub use finding::reason::{Answers, AssumedLaw, PredictedBy, Reason, Trend};
 pub use finding::severity::Severity;
 pub use finding::tail::TailMiss;
+pub use low_loads::{LowLoads, low_loads, recorded_loads};
 pub use replay::Replayed;
 pub use report::Report;
 pub use report::effects::EffectsSeen;
@@ -67,7 +69,7 @@ pub use report::resources::Resources;
 pub use report::scaling::{Knee, Scaling, UslSeen};
 pub use report::trial::{Counts, LeftOut, TrialLine, WarmupBy};
 pub use report::trial_view::{
-    AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
+    AgainstLaw, Dispersion, EndedRequest, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };
 pub use request_split::{RequestSplit, SplitPart, SplitPlace};
 pub use resource_record::{ResourceRecord, STACKS};

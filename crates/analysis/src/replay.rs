@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use kendall_evidence::{ArrivedBy, Candidate, Candidates, Fit, Verdict};
+use kendall_evidence::{ArrivedBy, Candidate, Candidates, Fit, ReplayVerdict};
 use serde::{Deserialize, Serialize};
 
 use crate::report::Report;
@@ -18,7 +18,7 @@ const SHOWN: usize = 7;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
     place: String,
-    verdict: Verdict,
+    verdict: ReplayVerdict,
     best: Named,
     /// Where the best is not the system's own: the latter.
     own: Option<Named>,
@@ -74,9 +74,11 @@ pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
         let error = |candidate: &Candidate| candidate.fit.relative_error;
         let rival = candidates.ranked.iter().find(|candidate| candidate.told_apart).map(error);
         match (candidates.verdict, candidates.ranked.first().map(error), rival) {
-            (Verdict::Explained, Some(best), Some(rival)) => (2, rival / best.max(f64::MIN_POSITIVE)),
-            (Verdict::Explained | Verdict::CannotTell, ..) => (1, point.measured.utilisation.value),
-            (Verdict::Unexplained, ..) => (0, point.measured.utilisation.value),
+            (ReplayVerdict::Explained, Some(best), Some(rival)) => (2, rival / best.max(f64::MIN_POSITIVE)),
+            (ReplayVerdict::Explained | ReplayVerdict::CannotTell, ..) => {
+                (1, point.measured.utilisation.value)
+            }
+            (ReplayVerdict::Unexplained, ..) => (0, point.measured.utilisation.value),
         }
     };
     replayed.max_by(|a, b| {
@@ -96,7 +98,7 @@ pub fn replayed(report: &Report) -> Option<Replayed> {
     ];
     let otherwise = |point: &&Point| {
         let own = |candidates: &Candidates| candidates.ranked[candidates.own].told_apart;
-        point.replay.as_ref().is_some_and(|found| own(found) || found.verdict == Verdict::Unexplained)
+        point.replay.as_ref().is_some_and(|found| own(found) || found.verdict == ReplayVerdict::Unexplained)
     };
     Some(Replayed {
         place: report.place(point),
@@ -124,7 +126,7 @@ impl fmt::Display for Replayed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, best, .. } = self;
         let error = percent(best.fit.relative_error);
-        if self.verdict == Verdict::Unexplained {
+        if self.verdict == ReplayVerdict::Unexplained {
             write!(
                 f,
                 "No candidate station explains the run at {place}: replayed with the run's own arrivals and service times, the best, \
@@ -144,7 +146,7 @@ impl fmt::Display for Replayed {
         }
         let off: Vec<String> = self.others.iter().map(Named::off).collect();
         match (self.verdict, off.as_slice()) {
-            (Verdict::CannotTell, _) => write!(
+            (ReplayVerdict::CannotTell, _) => write!(
                 f,
                 "; {} would predict the same, because too few requests waited to distinguish them.",
                 some(&self.alike)
@@ -166,7 +168,7 @@ impl Replayed {
             self.otherwise.iter().filter(|place| **place != self.place).cloned().collect();
         match (self.points, others.as_slice()) {
             (0 | 1, _) => Ok(()),
-            (_, []) if self.own.is_none() && self.verdict != Verdict::Unexplained => {
+            (_, []) if self.own.is_none() && self.verdict != ReplayVerdict::Unexplained => {
                 write!(f, " No other point contradicts that.")
             }
             (_, []) => Ok(()),

@@ -15,7 +15,7 @@ pub mod trial;
 pub mod trial_view;
 
 use kendall_evidence::expect::Expectation;
-use kendall_evidence::expect::Verdict;
+use kendall_evidence::expect::ExpectationVerdict;
 use kendall_experiment::Letter;
 use serde::{Deserialize, Serialize};
 
@@ -200,7 +200,7 @@ impl Report {
     }
 
     /// The worst verdict over all that was expected; `None` where nothing was.
-    pub fn verdict(&self) -> Option<Verdict> {
+    pub fn verdict(&self) -> Option<ExpectationVerdict> {
         let judged = self.expected.iter().map(|expected| &expected.judged);
         (!self.expected.is_empty()).then(|| Expectation::overall(judged))
     }

@@ -4,7 +4,7 @@
 //! spends there. Time on cores and ready without one is exact (schedstat); the places of waits are found by looking at the
 //! threads now and then, and the sockets by sock_diag. What no thread shows is the rest, and named as such.
 
-use kendall_probe::{Place, Summary};
+use kendall_probe::{Summary, ThreadState};
 use kendall_stats::number::{percent, significant, time};
 use serde::{Deserialize, Serialize};
 
@@ -99,18 +99,18 @@ impl RequestSplit {
         let connections = server.connections.unwrap_or_default();
         let blocked = connections.blocked_connections.unwrap_or(0.0);
         let unread = connections.unread_connections.unwrap_or(0.0);
-        let asleep = at(Place::Asleep) - places.map_or(0.0, |places| places.resting);
+        let asleep = at(ThreadState::Asleep) - places.map_or(0.0, |places| places.resting);
         let present = [
             // A thread that is ready to read a request is counted as ready.
             (SplitPlace::Unread, unread - server.waiting_threads),
             (SplitPlace::OnCpu, server.cpu_cores),
             (SplitPlace::Runnable, server.waiting_threads),
-            (SplitPlace::Lock, at(Place::Lock)),
-            (SplitPlace::Disk, at(Place::Disk)),
-            (SplitPlace::BackEnd, at(Place::BackEnd)),
+            (SplitPlace::Lock, at(ThreadState::Lock)),
+            (SplitPlace::Disk, at(ThreadState::Disk)),
+            (SplitPlace::BackEnd, at(ThreadState::BackEnd)),
             (SplitPlace::Sleeping, asleep),
-            (SplitPlace::OtherWait, at(Place::Other)),
-            (SplitPlace::Client, at(Place::Sending).max(blocked)),
+            (SplitPlace::OtherWait, at(ThreadState::Other)),
+            (SplitPlace::Client, at(ThreadState::Sending).max(blocked)),
             (SplitPlace::HeldBack, connections.held_back.map_or(0.0, |(mean, _)| mean)),
         ];
         let times = present.map(|(at, mean)| (at, mean.max(0.0) / per_s));
@@ -123,7 +123,7 @@ impl RequestSplit {
             parts: times.into_iter().map(part).filter(|part| part.share >= LEAST_SHARE).collect(),
             unseen_s: (request_s - seen_s).max(0.0),
             looks: places.map_or(0, |places| places.looks),
-            unknown: unknown(summary, at(Place::Client), seen_s > 1.05 * request_s),
+            unknown: unknown(summary, at(ThreadState::Client), seen_s > 1.05 * request_s),
         })
     }
 
@@ -236,8 +236,11 @@ mod tests {
     fn the_mean_number_at_a_place_is_the_rate_times_the_time_there() {
         let found = split(|server| {
             let places = server.places.as_mut().unwrap();
-            places.found =
-                vec![(Place::Asleep, 1.0, 3.0), (Place::Lock, 0.3, 0.4), (Place::Client, 1.0, 7.0)];
+            places.found = vec![
+                (ThreadState::Asleep, 1.0, 3.0),
+                (ThreadState::Lock, 0.3, 0.4),
+                (ThreadState::Client, 1.0, 7.0),
+            ];
             places.resting = 1.0;
         });
         let close =

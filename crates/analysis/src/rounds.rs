@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use kendall_archive::read_trial;
 use kendall_evidence::Trial;
-use kendall_evidence::compare::{Metric, Place, Run, Side};
-use kendall_evidence::expect::{Expectation, Judged, Seen, Verdict};
+use kendall_evidence::compare::{Metric, Run, Side, SideGroup};
+use kendall_evidence::expect::{Expectation, ExpectationVerdict, Judged, MeasuredValues};
 use kendall_experiment::RunError;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Estimate;
@@ -53,7 +53,7 @@ pub fn rounds(named: &[(String, Vec<PathBuf>)], expected: &[Expectation]) -> Res
         kept_up: true,
         silent: Vec::new(),
     };
-    let mut place = Place::default();
+    let mut place = SideGroup::default();
     for (name, folders) in named {
         let rounds =
             folders.iter().map(|folder| read(folder)).collect::<Result<Vec<Round>, CompareError>>()?;
@@ -134,7 +134,7 @@ pub(crate) fn by_trials(expected: &[Expectation], trials: &[Trial<'_>]) -> Vec<J
         Ok(clients) => {
             let errors =
                 Estimate { value: failed as f64 / due as f64, interval: Some(share_interval(failed, due)) };
-            let seen = Seen {
+            let seen = MeasuredValues {
                 response: &clients.response,
                 throughput_per_s: clients.throughput_per_s,
                 errors,
@@ -144,7 +144,7 @@ pub(crate) fn by_trials(expected: &[Expectation], trials: &[Trial<'_>]) -> Vec<J
         }
         Err(why) => Judged {
             expected: *expectation,
-            verdict: Verdict::Undecided,
+            verdict: ExpectationVerdict::Undecided,
             seen: None,
             at_least: false,
             why: Some(why.clone()),

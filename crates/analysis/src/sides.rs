@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use kendall_archive::read_trial;
 use kendall_evidence::Trial;
 use kendall_evidence::compare::table::{self, NoRuns};
-use kendall_evidence::compare::{Metric, Place, Run, Side};
+use kendall_evidence::compare::{Metric, Run, Side, SideGroup};
 
 use kendall_experiment::{Letter, RunError, RunFolder};
 use kendall_record::RecordError;
@@ -51,16 +51,16 @@ pub struct Sides {
     /// The metrics, in the order of the runs' values.
     pub metrics: Vec<Metric>,
     /// The places, each with two sides at least.
-    pub places: Vec<Place>,
+    pub places: Vec<SideGroup>,
     /// What could not be read or compared, as sentences.
     pub doubts: Vec<String>,
     /// The letters that stand for long values in the names of sides and places.
     pub letters: Vec<Letter>,
 }
 
-/// The runs of one side by their place, as one folder or file has them.
+/// The runs of one side in one folder or file, by their group.
 #[derive(Default)]
-struct Found {
+struct SideRuns {
     metrics: Vec<Metric>,
     runs: Vec<(String, Vec<Run>)>,
     doubts: Vec<String>,
@@ -77,7 +77,7 @@ pub fn sides(named: &[(String, Vec<PathBuf>)], systems: &'static [System]) -> Re
     }
     let mut found = Vec::new();
     for (_, paths) in named {
-        let mut side = Found::default();
+        let mut side = SideRuns::default();
         for path in paths {
             side.add(read(path, systems)?);
         }
@@ -105,7 +105,7 @@ pub fn sides(named: &[(String, Vec<PathBuf>)], systems: &'static [System]) -> Re
             sides.extend(runs.map(|(_, runs)| Side { name: name.clone(), runs: runs.clone() }));
         }
         if sides.len() > 1 {
-            places.push(Place { name: place, sides });
+            places.push(SideGroup { name: place, sides });
         } else {
             doubts.push(format!("{place}: only {} has it, so it is not compared", named[0].0));
         }
@@ -131,7 +131,7 @@ pub fn levels(folder: &Path, factor: &str, systems: &'static [System]) -> Result
         return Err(CompareError::NoFactor { factor: factor.to_owned(), hint });
     };
     let (tried, doubts) = tried(&run);
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<SideGroup> = Vec::new();
     // In the order of the file, so that its first level is what the others are compared with.
     for level in &varied.values {
         let level = level.to_string();
@@ -141,7 +141,7 @@ pub fn levels(folder: &Path, factor: &str, systems: &'static [System]) -> Result
             }
             let name = words(levels.iter().filter(|(name, _)| name != factor));
             let index = places.iter().position(|place| place.name == name).unwrap_or_else(|| {
-                places.push(Place { name, sides: Vec::new() });
+                places.push(SideGroup { name, sides: Vec::new() });
                 places.len() - 1
             });
             let sides = &mut places[index].sides;
@@ -159,7 +159,7 @@ pub fn levels(folder: &Path, factor: &str, systems: &'static [System]) -> Result
     }
 }
 
-impl Found {
+impl SideRuns {
     /// Adds what another folder or file of the same side has.
     fn add(&mut self, mut other: Self) {
         let mut both = [std::mem::take(self), std::mem::take(&mut other)];
@@ -189,8 +189,9 @@ impl Found {
 }
 
 /// The metrics that all have, in the order of the first; the runs' values are put in that order.
-fn in_common(found: &mut [Found]) -> Vec<Metric> {
-    let known = |side: &Found, metric: &Metric| side.metrics.iter().position(|one| one.name == metric.name);
+fn in_common(found: &mut [SideRuns]) -> Vec<Metric> {
+    let known =
+        |side: &SideRuns, metric: &Metric| side.metrics.iter().position(|one| one.name == metric.name);
     let metrics: Vec<Metric> = found[0]
         .metrics
         .iter()
@@ -207,7 +208,7 @@ fn in_common(found: &mut [Found]) -> Vec<Metric> {
     metrics
 }
 
-fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> {
+fn read(path: &Path, systems: &'static [System]) -> Result<SideRuns, CompareError> {
     let read_error = |source| CompareError::Read { path: path.into(), source };
     let about = path.metadata().map_err(read_error)?;
     if !about.is_dir() {
@@ -220,7 +221,7 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
         };
         let (metrics, runs) =
             table::read(&text).map_err(|source| CompareError::NoRuns { path: path.into(), source })?;
-        return Ok(Found { metrics, runs: vec![(String::new(), runs)], ..Found::default() });
+        return Ok(SideRuns { metrics, runs: vec![(String::new(), runs)], ..SideRuns::default() });
     }
     if path.join("experiment.toml").exists() {
         let run_folder = RunFolder::open(path, systems)?;
@@ -234,7 +235,7 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
                 None => runs.push((place, vec![run])),
             }
         }
-        return Ok(Found {
+        return Ok(SideRuns {
             metrics: Metric::all(),
             runs,
             doubts,
@@ -242,7 +243,7 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
         });
     }
     if let Some(runs) = runs_within(path).map_err(read_error)? {
-        let mut found = Found::default();
+        let mut found = SideRuns::default();
         for run in runs {
             found.add(read(&run, systems)?);
         }
@@ -261,14 +262,14 @@ fn runs_within(folder: &Path) -> std::io::Result<Option<Vec<PathBuf>>> {
 }
 
 /// The one run of a recorded load.
-fn loaded(folder: &Path) -> Result<Found, CompareError> {
+fn loaded(folder: &Path) -> Result<SideRuns, CompareError> {
     let Some(result) = TrialResult::read(folder).map_err(RunError::from)? else {
         return Err(CompareError::NoRecord(folder.into()));
     };
     let rows = read_trial(folder).map_err(RunError::from)?;
     let warmup_ns = result.left_out_ns().unwrap_or_default();
     let run = Run::of(&Trial { rows: &rows, warmup_ns }, None);
-    Ok(Found { metrics: Metric::all(), runs: vec![(String::new(), vec![run])], ..Found::default() })
+    Ok(SideRuns { metrics: Metric::all(), runs: vec![(String::new(), vec![run])], ..SideRuns::default() })
 }
 
 /// The factors' values of a trial, and what was measured in it.

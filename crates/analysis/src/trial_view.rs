@@ -10,7 +10,7 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
 use kendall_stats::{minimum_samples, quantile_rank};
 
-use crate::report::trial_view::{Ended, Heat, TrialView};
+use crate::report::trial_view::{EndedRequest, Heat, TrialView};
 use crate::thin::{evenly, sorted};
 use crate::trial_view::rows::{Rows, seconds, slowest};
 
@@ -44,7 +44,7 @@ pub fn view(id: &str, trial: &Trial<'_>, arrivals: &Arrivals) -> TrialView {
     }
 }
 
-fn failed(rows: &Rows<'_>) -> Vec<Ended> {
+fn failed(rows: &Rows<'_>) -> Vec<EndedRequest> {
     let failed: Vec<&RequestRow> =
         rows.by_due.iter().copied().filter(|row| row.outcome != Outcome::Answered).collect();
     evenly(failed.len(), FAILED).map(|at| rows.ended(failed[at])).collect()

@@ -1,6 +1,6 @@
 //! Runs compared with runs, in words: a table for each pair of sides, and how they were compared.
 
-use kendall_evidence::compare::{Against, Compared, Comparison, Scale, Terms, Unit, Verdict};
+use kendall_evidence::compare::{Against, Compared, Comparison, ComparisonVerdict, Scale, Terms, Unit};
 use kendall_stats::number::{NONE, counted, percent, significant, time};
 
 /// The heads of the columns of a table.
@@ -90,13 +90,13 @@ fn title(against: &Against) -> String {
 /// The headline: what differs, and what is undecided.
 pub fn summary(against: &Against, terms: &Terms) -> String {
     let named = |compared: &&Compared| format!("{} {}", compared.metric.name, compared.words(terms));
-    let of = |wanted: fn(Verdict) -> bool| {
+    let of = |wanted: fn(ComparisonVerdict) -> bool| {
         against.metrics.iter().filter(|compared| wanted(compared.verdict)).collect::<Vec<&Compared>>()
     };
-    let differing = of(|verdict| matches!(verdict, Verdict::Better | Verdict::Worse));
-    let undecided = of(|verdict| matches!(verdict, Verdict::Undecided { .. })).len();
-    let equivalent = of(|verdict| verdict == Verdict::Equivalent).len();
-    let few = of(|verdict| matches!(verdict, Verdict::TooFewRuns { .. }));
+    let differing = of(|verdict| matches!(verdict, ComparisonVerdict::Better | ComparisonVerdict::Worse));
+    let undecided = of(|verdict| matches!(verdict, ComparisonVerdict::Undecided { .. })).len();
+    let equivalent = of(|verdict| verdict == ComparisonVerdict::Equivalent).len();
+    let few = of(|verdict| matches!(verdict, ComparisonVerdict::TooFewRuns { .. }));
     let mut parts: Vec<String> = differing.iter().map(named).collect();
     if equivalent > 0 {
         parts.push(format!("{equivalent} equivalent"));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use kendall_analysis::generator::GeneratorVerdict;
 use kendall_analysis::{AnswersSeen, Bottleneck, LoadSeen, RequestSplit, SplitPlace, bottleneck};
 use kendall_evidence::AnswerPauses;
-use kendall_probe::{Children, Config, Place, Role, Summary, Target, Watch};
+use kendall_probe::{Children, Config, Role, Summary, Target, ThreadState, Watch};
 use kendall_record::{Outcome, RequestRow};
 use kendall_testbed::Again;
 
@@ -256,7 +256,7 @@ fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
         found => matches!(found, Bottleneck::Disk { .. } | Bottleneck::RunQueue { .. }),
     };
     assert!(most, "{found} {places:#?}");
-    assert!(places.at(Place::Disk).1 > 1.0, "{places:#?}");
+    assert!(places.at(ThreadState::Disk).1 > 1.0, "{places:#?}");
 }
 
 fn a_server_that_asks_another_one_is_limited_by_it() {

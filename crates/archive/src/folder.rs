@@ -1,4 +1,4 @@
-//! The names of folders, and files that are there whole or not at all.
+//! Names of folders, and files that are written atomically.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use kendall_files::{Replacement, replace};
 use kendall_record::RecordError;
 
-/// No longer than this, because file systems allow 255 bytes.
+/// The longest name; file systems allow 255 bytes.
 const NAME_CHARS: usize = 120;
 
-/// No file of JSON in a record is longer.
+/// The largest JSON file of a record.
 const MOST_JSON_BYTES: u64 = 256 << 20;
 
 /// Now, in UTC: `2026-11-21T04:10:05Z`.
@@ -25,7 +25,7 @@ pub fn folder_stamp() -> String {
     utc_now().replace(':', "-")
 }
 
-/// The name of a trial's folder: `001-rate=20,length=3`. What file systems or shells could misread becomes `_`.
+/// The name of a trial's folder: `001-rate=20,length=3`. Characters that file systems or shells could misread become `_`.
 pub fn trial_folder(number: usize, levels: &[(&str, String)]) -> String {
     let levels: Vec<String> = levels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "=,.+-%".contains(c) { c } else { '_' };
@@ -33,7 +33,7 @@ pub fn trial_folder(number: usize, levels: &[(&str, String)]) -> String {
     if levels.is_empty() { format!("{number:03}") } else { format!("{number:03}-{levels}") }
 }
 
-/// Writes a value as JSON. The file is whole or as it was before, even if the process is killed.
+/// Writes a value as JSON, atomically: even if the process is killed, the file is either new or unchanged.
 ///
 /// # Errors
 /// Fails where the file cannot be written.
@@ -47,7 +47,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RecordError
 /// Reads a value from JSON.
 ///
 /// # Errors
-/// Fails where the file cannot be read or holds something else.
+/// Fails where the file cannot be read, or is not valid for this type.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
     let text = kendall_files::read(path, MOST_JSON_BYTES).map_err(RecordError::read(path))?;
     serde_json::from_slice(&text).map_err(|error| RecordError::Format {
@@ -57,7 +57,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
     })
 }
 
-/// Replaces a file by what is written to a new one.
+/// Replaces a file atomically by one with the new content.
 pub(crate) fn write_whole<T>(
     path: &Path,
     write: impl FnOnce(File) -> Result<T, RecordError>,

@@ -6,15 +6,15 @@ use hdrhistogram::Histogram;
 
 use crate::hlog::MOST_NS;
 
-/// Steps between one half of what is left and the next, as HdrHistogram's own tools have it.
+/// Steps from one halving of the remaining share to the next, as in HdrHistogram's own tools.
 const STEPS_PER_HALF: u32 = 5;
 /// Nanoseconds in the unit of the text.
 const PER_MS: f64 = 1e6;
-/// The first bucket of a histogram of three digits has this many places.
+/// The number of slots in the first bucket of a histogram of three digits.
 const SUB_BUCKETS: u64 = 2048;
 
 /// The distribution of times in nanoseconds, to three digits, in the form of HdrHistogram's `outputPercentileDistribution`: a
-/// line a percentile with how many times were no longer, then mean, standard deviation and the longest as comments.
+/// line for each percentile with the number of times up to it, then mean, standard deviation and maximum as comments.
 pub fn hgrm(times_ns: impl IntoIterator<Item = i64>) -> String {
     let mut histogram: Histogram<u64> = Histogram::new(3).expect("three digits are allowed");
     for time_ns in times_ns {
@@ -66,7 +66,7 @@ mod tests {
                 let cells: Vec<&str> = line.split_whitespace().collect();
                 let (value_ms, share, count): (f64, f64, usize) =
                     (cells[0].parse().unwrap(), cells[1].parse().unwrap(), cells[2].parse().unwrap());
-                // The value is the end of its place in the histogram, three digits of it are right.
+                // The value is the upper end of its slot; three digits of it are exact.
                 let value_ns = value_ms * 1e6 + 500.0;
                 prop_assert!(times_ns.iter().filter(|time_ns| **time_ns as f64 <= value_ns).count() >= count);
                 prop_assert!(count as f64 >= share * times_ns.len() as f64 - 1e-6, "{}", line);

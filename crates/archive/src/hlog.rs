@@ -11,27 +11,27 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use kendall_record::RequestRow;
 
-/// A value of a row, if it has it.
+/// A value of a row, if the row has it.
 type OfRow = fn(&RequestRow) -> Option<i64>;
 
-/// What the log is of: a name and the value of a row.
+/// The tags, and the value of a row for each.
 const OF: [(&str, OfRow); 3] = [
     ("response", RequestRow::response_ns),
     ("service", |row| row.service),
     ("send_lag", RequestRow::send_lag_ns),
 ];
 
-/// Writes the histograms of a trial that began `age` ago.
+/// Writes the histograms of a trial that started `age` ago.
 pub(crate) fn write(file: File, rows: &[RequestRow], age: Duration) -> io::Result<()> {
     let mut histograms = Histograms::new();
     rows.iter().for_each(|row| histograms.add(row));
     histograms.write(file, age)
 }
 
-/// Longer than this is a damaged stamp: a histogram that grew to take it would be of no use.
+/// A longer time is a damaged stamp; a histogram large enough for it would be useless.
 pub(crate) const MOST_NS: i64 = 86_400_000_000_000;
 
-/// The histograms of rows as they come.
+/// The histograms of the rows so far.
 pub(crate) struct Histograms {
     of: [Histogram<u64>; OF.len()],
     last_ns: i64,
@@ -53,7 +53,7 @@ impl Histograms {
         }
     }
 
-    /// Writes them, of a trial that began `age` ago.
+    /// Writes them, for a trial that started `age` ago.
     pub(crate) fn write(&self, file: File, age: Duration) -> io::Result<()> {
         let start = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
         self.log(BufWriter::new(file), start)
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::journal::tests::any_row;
 
-    /// What HdrHistogram's own reader finds: tags and histograms.
+    /// The tags and histograms that HdrHistogram's own reader finds.
     fn read(path: &Path) -> Vec<(String, Histogram<u64>)> {
         let text = fs::read(path).unwrap();
         let of_entry = |entry| match entry {

@@ -1,5 +1,5 @@
-//! The journal of a trial that runs: rows of a fixed size, added at the end, so that whatever was written can be
-//! read if the process is killed. All numbers are little-endian. A row that was cut off is left out when reading.
+//! The journal of a running trial: rows of a fixed size, appended, so that all written rows are readable if the process is
+//! killed. All numbers are little-endian. The reader skips a row that was cut off.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -12,7 +12,7 @@ use kendall_record::{Outcome, RequestRow};
 
 const MAGIC: &[u8; 8] = b"kjourna2";
 const ROW_BYTES: usize = 16 + 11 * 8;
-/// A row that is added this long after the last was handed to the kernel takes all before it along.
+/// A row that arrives this long after the last flush flushes the rows before it, too.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 /// Adds rows to a journal.
@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<RequestRow>, RecordError> {
     Rows::open(path)?.collect()
 }
 
-/// The rows of a journal one after the other, without keeping them.
+/// Iterates over the rows of a journal without keeping them.
 pub(crate) struct Rows {
     from: BufReader<File>,
     path: PathBuf,
@@ -76,7 +76,7 @@ impl Iterator for Rows {
         let mut bytes = [0; ROW_BYTES];
         match self.from.read_exact(&mut bytes) {
             Ok(()) => Some(decode(&bytes).ok_or_else(|| self.damaged("a row has no outcome"))),
-            // The last row of a process that was killed may be cut off.
+            // The last row of a killed process may be cut off.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => Some(Err(RecordError::read(&self.path)(error))),
         }
@@ -144,7 +144,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Any instant that can be written down.
+    /// Any instant that the format can hold.
     pub(crate) fn any_instant() -> impl Strategy<Value = i64> + Clone {
         prop_oneof![Just(i64::MIN), Just(0), Just(i64::MAX), any::<i64>()]
     }

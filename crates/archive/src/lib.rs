@@ -1,11 +1,11 @@
-//! What a run leaves on disk, and how it is read back.
+//! The files of a run: writes them and reads them back.
 //!
-//! A results folder is `results/<experiment>/<UTC stamp>/` with the experiment as run, a [`Manifest`], and one
-//! folder a trial: `requests.parquet` (a row a request), `latency.hlog` (HdrHistogram's interval log) and
-//! `answer.json`. While a trial runs its rows go to a journal, which is readable at any instant, so a run that is
-//! killed leaves what it had. What a run reports of itself meanwhile is [`live`].
+//! A results folder is `results/<experiment>/<UTC stamp>/` with the experiment as run, a [`Manifest`], and one folder for each
+//! trial: `requests.parquet` (a row for each request), `latency.hlog` (HdrHistogram's interval log) and `answer.json`. While a
+//! trial runs, its rows go to a journal, which is readable at any instant, so a killed run keeps its rows. [`live`] is the
+//! published state of a running run.
 //!
-//! This crate decides nothing: it neither measures nor computes answers.
+//! This crate neither measures nor computes answers.
 
 mod folder;
 mod hgrm;

@@ -1,8 +1,8 @@
-//! What a run says of itself while it goes on, for whoever watches it from another process: `live.json` in its folder.
+//! The live state of a run, for readers in other processes: `live.json` in its folder.
 //!
-//! It is replaced as a whole about twice a second and bounded in size: a ring of the last minutes, and a line for each of the
-//! last trials. It stays when the run is over. A run that was killed cannot say so; but its process is named so exactly that a
-//! reader can tell whether it is still there.
+//! The file is replaced atomically about twice a second, and its size is limited: it has a ring of samples for the last minutes,
+//! and a line for each of the last trials. It remains when the run is over. A killed run cannot record its end; but the file
+//! identifies its process uniquely, so that a reader can check whether the process still exists.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,41 +15,41 @@ use kendall_files::replace;
 use kendall_record::Outcome;
 use kendall_record::RecordError;
 
-/// Its name, in a run's folder.
+/// The name of the file, in a run's folder.
 pub const LIVE: &str = "live.json";
-/// This many samples are kept, the newest: five minutes where two are taken a second.
+/// The number of newest samples that are kept: five minutes at two samples a second.
 pub const MOST_SAMPLES: usize = 600;
-/// This many trials that are done are kept, the newest.
+/// The number of newest finished trials that are kept.
 pub const MOST_TRIALS: usize = 200;
-/// How a request can fail to be answered rightly: [`Outcome::ALL`] but its first, in its order.
+/// The outcomes of failed requests: [`Outcome::ALL`] except its first, in the same order.
 pub const FAILURES: usize = Outcome::ALL.len() - 1;
 
-/// What a run says of itself.
+/// The live state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// The process that runs it.
     pub process: Process,
-    /// How far it says it is.
+    /// The state that the run has recorded.
     pub state: LiveState,
-    /// What it does just now, where that is no trial.
+    /// The current activity, where it is not a trial.
     pub doing: String,
-    /// Trials that are to be done in all, as far as is known by now.
+    /// The number of planned trials, as far as is known.
     pub trials_planned: u64,
-    /// Trials that are done.
+    /// The number of finished trials.
     pub trials_done: u64,
-    /// How long it will still take, in seconds, where that is known.
+    /// The time left, in seconds, where that is known.
     pub left_s: Option<f64>,
-    /// How long the process has been at it, in seconds.
+    /// The time since the process started, in seconds.
     pub elapsed_s: f64,
-    /// The trial at hand.
+    /// The current trial.
     pub trial: Option<LiveTrial>,
     /// The last minutes.
     pub samples: Samples,
-    /// The last trials that are done.
+    /// The last finished trials.
     pub trials: VecDeque<TrialSeen>,
 }
 
-/// The first lines of what a run says of itself, for who wants no more.
+/// The first fields of the live state, for readers that need no more.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Head {
     /// As in [`Live`].
@@ -62,40 +62,40 @@ pub struct Head {
     pub trials_done: u64,
 }
 
-/// How far a run says it is.
+/// The state of a run, as the run recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveState {
-    /// It goes on, if its process is still there.
+    /// It is running, if its process still exists.
     Running,
     /// Every trial is done.
     Done,
-    /// It was stopped; what is done is kept.
+    /// It was stopped; finished trials are kept.
     Interrupted,
-    /// It could not go on, and this is why.
+    /// It failed, for this reason.
     Failed(String),
 }
 
-/// A trial that goes on.
+/// A trial that is under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveTrial {
     /// Its number in the order of running.
     pub number: u64,
     /// The factors' values: `rate=20%, length=3`.
     pub name: String,
-    /// When it began, in seconds since the process began.
+    /// The start, in seconds since the process started.
     pub began_s: f64,
-    /// How long it will take, in seconds, about.
+    /// The expected length, in seconds.
     pub expected_s: f64,
-    /// The rate that it is to be loaded at; `None` for a closed population, and where it is not known yet.
+    /// The rate of its load; `None` for a closed population, and where it is not known yet.
     pub offered_per_s: Option<f64>,
-    /// Requests that were due so far.
+    /// The number of requests that have become due.
     pub sent: u64,
-    /// How those that have ended ended, in the order of [`Outcome::ALL`].
+    /// The number of ended requests by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; Outcome::ALL.len()],
 }
 
-/// A trial that is done, in a line.
+/// A finished trial, as one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialSeen {
     /// Its number in the order of running.
@@ -104,11 +104,11 @@ pub struct TrialSeen {
     pub name: String,
     /// The name of its folder under `trials`.
     pub folder: String,
-    /// When it ended, in seconds since the process began.
+    /// The end, in seconds since the process started.
     pub ended_s: f64,
     /// Requests that were due.
     pub sent: u64,
-    /// Those that were not answered rightly.
+    /// Those without a right answer.
     pub failed: u64,
     /// Right answers per second.
     pub throughput_per_s: Option<f64>,
@@ -120,16 +120,16 @@ pub struct TrialSeen {
     pub p90_s: Option<f64>,
     /// Its quantile 0.99, in seconds.
     pub p99_s: Option<f64>,
-    /// Why its numbers are to be doubted, in words; empty where nothing speaks for that.
+    /// The reasons to doubt its numbers; empty without any.
     pub doubts: Vec<String>,
 }
 
 /// Samples as columns of equal length, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
-    /// How many samples came before the first that is here.
+    /// The number of older samples that were dropped.
     pub first: u64,
-    /// When it was taken, in seconds since the process began.
+    /// The instant, in seconds since the process started.
     pub at_s: VecDeque<f64>,
     /// Requests that became due, per second since the sample before.
     pub sent_per_s: VecDeque<f64>,
@@ -153,7 +153,7 @@ pub struct Samples {
     pub generator_cores: VecDeque<Option<f64>>,
 }
 
-/// One sample; its parts are those of [`Samples`].
+/// One sample, with the parts of [`Samples`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "each is the column of its name")]
 pub struct Sample {
@@ -170,7 +170,7 @@ pub struct Sample {
     pub generator_cores: Option<f64>,
 }
 
-/// Does something to each column.
+/// Calls a function for each column.
 macro_rules! each_column {
     ($samples:expr, $column:ident => $what:expr) => {{
         each_column!(@ $samples, $column, $what;
@@ -182,22 +182,22 @@ macro_rules! each_column {
 }
 
 impl Samples {
-    /// How many are here.
+    /// The number of samples here.
     pub fn len(&self) -> usize {
         self.at_s.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.at_s.is_empty()
     }
 
-    /// How many there were in all: the number of the next one.
+    /// The number of samples ever added: the number of the next one.
     pub fn end(&self) -> u64 {
         self.first + self.len() as u64
     }
 
-    /// Adds the newest; the oldest goes where there are too many.
+    /// Adds the newest sample; drops the oldest where there are too many.
     pub fn push(&mut self, sample: Sample) {
         macro_rules! push {
             ($($name:ident),*) => { $(self.$name.push_back(sample.$name);)* };
@@ -209,7 +209,7 @@ impl Samples {
         }
     }
 
-    /// Only those from this number on, as far as they are still here.
+    /// The samples from this number on, as far as they are kept.
     #[must_use]
     pub fn since(&self, number: u64) -> Self {
         let mut newer = self.clone();
@@ -223,7 +223,7 @@ impl Samples {
         self.first += count as u64;
     }
 
-    /// Whether every column is as long as the first, and none longer than can be written here.
+    /// Whether all columns have the same length, within the limit of the file.
     fn is_even(&mut self) -> bool {
         let length = self.len();
         let mut even = length <= MOST_SAMPLES;
@@ -233,7 +233,7 @@ impl Samples {
 }
 
 impl Live {
-    /// Writes it to a run's folder, in place of what it said before.
+    /// Replaces the live state in a run's folder.
     ///
     /// # Errors
     /// Fails where the file cannot be written.
@@ -243,7 +243,7 @@ impl Live {
         replace(&path, &text).map_err(RecordError::write(&path))
     }
 
-    /// Reads that of a run's folder.
+    /// Reads the live state in a run's folder.
     ///
     /// # Errors
     /// Fails where the file cannot be read or is of another version.
@@ -258,14 +258,14 @@ impl Live {
         Ok(live)
     }
 
-    /// Whether the run goes on: it says so, and its process is there.
+    /// Whether the run is running: its state says so, and its process exists.
     pub fn is_running(&self) -> bool {
         self.state == LiveState::Running && self.process.is_there()
     }
 }
 
 impl Head {
-    /// Reads that of a run's folder.
+    /// Reads the live state in a run's folder.
     ///
     /// # Errors
     /// Fails where the file cannot be read or is of another version.
@@ -273,13 +273,13 @@ impl Head {
         read_json(&folder.join(LIVE))
     }
 
-    /// Whether the run goes on: it says so, and its process is there.
+    /// Whether the run is running: its state says so, and its process exists.
     pub fn is_running(&self) -> bool {
         self.state == LiveState::Running && self.process.is_there()
     }
 }
 
-/// One process, distinguished from those that had its number before it, or on another machine.
+/// The identity of a process, distinct from earlier processes with the same number and from those of other machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.
@@ -291,20 +291,20 @@ pub struct Process {
 }
 
 impl Process {
-    /// This one. Where the kernel does not tell who it is, it counts as one that is not there.
+    /// This process. Where the kernel does not report its start, it counts as ended.
     pub fn here() -> Self {
         let pid = std::process::id();
         let started_ticks = started_ticks(pid).unwrap_or_default();
         Self { pid, started_ticks, boot: boot().unwrap_or_default() }
     }
 
-    /// Whether it is still there, on this machine, and has not ended.
+    /// Whether the process exists on this machine and has not ended.
     pub fn is_there(&self) -> bool {
         boot().is_some_and(|boot| boot == self.boot) && started_ticks(self.pid) == Some(self.started_ticks)
     }
 }
 
-/// When a process started, if it is there; one that has ended and only waits to be waited for is not.
+/// The start of a process, if it exists; a zombie counts as ended.
 fn started_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
@@ -403,7 +403,7 @@ mod tests {
         assert!(here.is_there());
         assert!(!Process { started_ticks: here.started_ticks + 1, ..here.clone() }.is_there());
         assert!(!Process { boot: "another".into(), ..here.clone() }.is_there());
-        // One that has ended is not there, even before anybody has waited for it.
+        // A zombie counts as ended, even before its parent has waited for it.
         let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
         let process = Process { pid: child.id(), started_ticks: started_ticks(child.id()).unwrap(), ..here };
         assert!(process.is_there());

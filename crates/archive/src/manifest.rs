@@ -1,4 +1,4 @@
-//! Where, when and by what a run was made.
+//! The origin of a run: where, when and by which program it was made.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use kendall_record::RecordError;
 
 const FILE: &str = "manifest.json";
 
-/// Where, when and by what a run was made: `manifest.json`.
+/// The origin of a run: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The experiment's name.
@@ -20,22 +20,22 @@ pub struct Manifest {
     pub seed: u64,
     /// The version of kendall.
     pub kendall: String,
-    /// The revision of the checkout in which the run was made, if it was made in one; `-dirty` where it was changed.
+    /// The revision of the checkout in which the run was made, if there is one; `-dirty` where it had changes.
     pub git_revision: Option<String>,
     /// The machine that ran it.
     pub machine: Machine,
-    /// The link between client and server, and how it was emulated if it was.
+    /// The link between client and server, and the method of its emulation, if there is one.
     pub link: String,
-    /// When it began.
+    /// The start.
     pub started_utc: String,
-    /// When it ended; `None` while it runs, and of a run that was cut off.
+    /// The end; `None` while the run is running, and for an interrupted run.
     pub ended_utc: Option<String>,
 }
 
-/// What a machine is made of. What it does not tell is `unknown`, or 0.
+/// The hardware and system of a machine. An unknown property is `unknown`, or 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its name in the network.
+    /// Its host name.
     pub host: String,
     /// The model of its processor.
     pub cpu: String,
@@ -50,7 +50,7 @@ pub struct Machine {
 }
 
 impl Manifest {
-    /// The manifest of a run that begins here and now.
+    /// The manifest of a run that starts here and now.
     pub fn here(experiment: &str, seed: u64) -> Self {
         Self {
             experiment: experiment.into(),

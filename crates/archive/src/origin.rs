@@ -1,8 +1,8 @@
-//! Who began a run. A folder from another person is data: nothing starts the programs that its experiment names, unless this
-//! user began the run on this machine.
+//! The user who started a run. A folder from another person is data: kendall starts the programs that its experiment names only
+//! if this user started the run on this machine.
 //!
-//! A file of the run's folder has the keyed hash (BLAKE3) of its experiment. The key is drawn once, and lies in the user's own
-//! folder of state (`$XDG_STATE_HOME/kendall`, or `~/.local/state/kendall`), which no run's folder contains.
+//! A file in the run's folder contains the keyed hash (BLAKE3) of its experiment. The key is drawn once and lies in the user's
+//! state folder (`$XDG_STATE_HOME/kendall`, or `~/.local/state/kendall`), which is outside of every run's folder.
 
 use std::env;
 use std::fs::DirBuilder;
@@ -17,25 +17,30 @@ use rustix::rand::{GetRandomFlags, getrandom};
 const EXPERIMENT: &str = "experiment.toml";
 const SIGNATURE: &str = ".signature";
 const KEY: &str = "runs.key";
-/// No experiment is longer.
+/// The longest experiment.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Signs the experiment of a run that this user begins.
+/// The BLAKE3 hash of some bytes, in hexadecimal digits: what proves that a file was not changed.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// Signs the experiment of a run that this user starts.
 ///
 /// # Errors
-/// Fails where the user has no home, or a file cannot be written.
+/// Fails where the user has no home folder, or where a file cannot be written.
 pub fn sign(folder: &Path) -> io::Result<()> {
     sign_with(&key(&state()?)?, folder)
 }
 
-/// Whether this user began the run in a folder on this machine, and its experiment is as it was.
+/// Whether this user started the run in a folder on this machine, and its experiment is unchanged.
 pub fn is_ours(folder: &Path) -> bool {
     let experiment = read(&folder.join(EXPERIMENT), MOST_BYTES);
     experiment.is_ok_and(|experiment| has_signed(folder, &experiment))
 }
 
-/// The same for the text of an experiment that was read from the folder. What acts on the experiment asks for the text on which it
-/// acts: the file may be another one by now.
+/// The same for the text of an experiment that was read from the folder. A caller that acts on the experiment checks the very
+/// text on which it acts: the file may have been replaced since.
 pub fn has_signed(folder: &Path, experiment: &[u8]) -> bool {
     state().is_ok_and(|state| is_signed(&state, folder, experiment))
 }
@@ -49,7 +54,7 @@ fn is_signed(state: &Path, folder: &Path, experiment: &[u8]) -> bool {
     let check = || {
         let key = read_key(&state.join(KEY))?;
         let signature = read(&folder.join(SIGNATURE), 64)?;
-        // The comparison of hashes takes the same time wherever they differ.
+        // The comparison of hashes takes constant time.
         Ok::<_, io::Error>(Hash::from_hex(signature).is_ok_and(|hash| hash == keyed_hash(&key, experiment)))
     };
     check().unwrap_or(false)
@@ -72,7 +77,7 @@ fn key(state: &Path) -> io::Result<[u8; 32]> {
     }
     DirBuilder::new().recursive(true).mode(0o700).create(state)?;
     let mut drawn = [0; 32];
-    // The system gives up to 256 bytes at once.
+    // The system call returns up to 256 bytes at once.
     getrandom(&mut drawn, GetRandomFlags::empty())?;
     let mut file = Replacement::secret(&path)?;
     file.write_all(&drawn)?;
@@ -115,7 +120,7 @@ mod tests {
         key(&theirs).unwrap();
         assert!(!is_signed(&theirs, &run));
 
-        // What was read counts, and no file that takes its place afterwards.
+        // The text that was read counts, not a file that replaces it afterwards.
         assert!(!super::is_signed(&ours, &run, b"name = \"z\""));
         fs::write(run.join(EXPERIMENT), "name = \"y\"").unwrap();
         assert!(!is_signed(&ours, &run));

@@ -1,4 +1,4 @@
-//! Parquet tables of any tool, such as `DataFrame.to_parquet` of pandas writes them, as JSON: a row an object.
+//! Reads Parquet tables of other tools, such as those of `DataFrame.to_parquet` of pandas, as JSON: an object for each row.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -11,15 +11,15 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::{Map, Value};
 
-/// A table with more rows holds requests and no points.
+/// A table with more rows holds requests rather than points.
 const MOST_ROWS: i64 = 100_000;
 
-/// The rows of a file as a JSON list of objects; `None` where the file is no Parquet.
+/// The rows of a file as a JSON list of objects; `None` where the file is not Parquet.
 ///
 /// # Errors
-/// Fails where the file cannot be read, is damaged, is compressed in a way that is not known here, or has too many rows.
+/// Fails where the file cannot be read, is damaged, has an unsupported compression, or has too many rows.
 pub fn points(path: &Path) -> Result<Option<String>, RecordError> {
-    // A pipe or a device holds no such table, and reading its beginning would take it away.
+    // A pipe or a device cannot hold such a table, and reading its beginning would consume it.
     if !path.is_file() {
         return Ok(None);
     }
@@ -31,7 +31,7 @@ pub fn points(path: &Path) -> Result<Option<String>, RecordError> {
     file.rewind().map_err(RecordError::read(path))?;
     let damaged =
         |why| RecordError::Format { path: path.into(), what: "a table of points that can be read", why };
-    // The library panics at some damage. Nothing it worked on is used after that.
+    // The library panics at some damage. Its state is not used after that.
     match catch_unwind(|| rows(file)) {
         Ok(Ok(rows)) => Ok(Some(Value::Array(rows).to_string())),
         Ok(Err(error)) => {
@@ -61,7 +61,7 @@ fn rows(file: File) -> ParquetResult<Vec<Value>> {
     reader.get_row_iter(None)?.map(object).collect()
 }
 
-/// A cell; what is no number keeps its text.
+/// A cell; a value that is not a number keeps its text.
 fn value(field: &Field) -> Value {
     match *field {
         Field::Null => Value::Null,
@@ -76,7 +76,7 @@ fn value(field: &Field) -> Value {
         Field::ULong(value) => value.into(),
         // By its digits: 0.1 is not 0.10000000149.
         Field::Float(value) => value.to_string().parse::<f64>().map_or(Value::Null, Value::from),
-        // A frame has NaN where a value is missing.
+        // A data frame has NaN for a missing value.
         Field::Double(value) => Value::from(value),
         Field::Str(ref text) => text.as_str().into(),
         ref other => other.to_string().into(),

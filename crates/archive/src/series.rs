@@ -1,9 +1,9 @@
-//! Tables of samples over time, such as `resources.parquet`: a row is one instant of one thing, named by a few labels,
-//! with a number for each quantity that could be read of it.
+//! Tables of samples over time, such as `resources.parquet`: a row is one instant of one subject, named by a few labels, with a
+//! number for each quantity that could be read.
 //!
-//! The format is wide, because that is how pandas, Polars and DuckDB like it best: `time_ns`, then a column of text a
-//! label, then a column of 64-bit floats a quantity, null where it could not be read. Units are in the columns' names,
-//! and in words in the file's own description.
+//! The format is wide, which suits pandas, Polars and DuckDB best: `time_ns`, then a text column for each label, then a column of
+//! 64-bit floats for each quantity, null where it could not be read. The columns' names contain the units, and the file's
+//! description explains them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,17 +27,17 @@ use kendall_record::RecordError;
 
 /// The first column: nanoseconds since the start of the trial.
 const TIME: &str = "time_ns";
-/// Under this key the file says what its rows are and what its quantities mean.
+/// The key under which the file describes its rows and quantities.
 const ABOUT: &str = "about";
-/// Rows are held in memory until there are this many.
+/// The number of rows that are buffered in memory.
 const GROUP_ROWS: usize = 1 << 16;
 
-/// What the rows of a table are.
+/// The layout of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// What a row is, in words: "one sample of one thread".
+    /// The description of a row: "one sample of one thread".
     pub about: String,
-    /// The columns of text that say what was sampled.
+    /// The text columns, which identify the subject of a sample.
     pub labels: Vec<String>,
     /// The columns of numbers.
     pub quantities: Vec<Quantity>,
@@ -48,24 +48,24 @@ pub struct Layout {
 pub struct Quantity {
     /// Its name, which ends in its unit: `cpu_s`, `queue_bytes`, `drops`.
     pub name: String,
-    /// What it is, in words.
+    /// Its description.
     pub meaning: String,
 }
 
 impl Layout {
-    /// A table whose rows are this, without columns as yet.
+    /// The layout of a table with this description of its rows, without columns.
     pub fn new(about: &str) -> Self {
         Self { about: about.into(), labels: Vec::new(), quantities: Vec::new() }
     }
 
-    /// With one more label.
+    /// Adds a label.
     #[must_use]
     pub fn label(mut self, name: &str) -> Self {
         self.labels.push(name.into());
         self
     }
 
-    /// With one more quantity; its name ends in its unit.
+    /// Adds a quantity; its name ends in its unit.
     #[must_use]
     pub fn quantity(mut self, name: &str, meaning: &str) -> Self {
         self.quantities.push(Quantity { name: name.into(), meaning: meaning.into() });
@@ -85,7 +85,7 @@ impl Layout {
         Type::group_type_builder("series").with_fields(fields.into_iter().map(Arc::new).collect()).build()
     }
 
-    /// The words of the file: what a row is, then a line a quantity.
+    /// The description in the file: that of a row, then a line for each quantity.
     fn words(&self) -> String {
         let mut words = self.about.clone();
         for Quantity { name, meaning } in &self.quantities {
@@ -99,18 +99,18 @@ fn column_of(name: &str, physical: Physical, repetition: Repetition) -> Primitiv
     Type::primitive_type_builder(name, physical).with_repetition(repetition)
 }
 
-/// Writes a table of samples. It is beside its place until it is finished, and there as a whole then.
+/// Writes a table of samples to a temporary file, which replaces the table once it is complete.
 pub struct SeriesWriter {
     path: PathBuf,
     replacement: Replacement,
     writer: SerializedFileWriter<File>,
     rows: Series,
-    /// Groups of rows that are in the file already.
+    /// The number of row groups in the file.
     groups: usize,
 }
 
 impl SeriesWriter {
-    /// Begins a table; one that is there already is replaced when this one is finished.
+    /// Starts a table; finishing it replaces an existing one.
     ///
     /// # Errors
     /// Fails where the file cannot be written.
@@ -132,14 +132,14 @@ impl SeriesWriter {
         Ok(Self { path: path.into(), replacement, writer, rows: Series::new(layout), groups: 0 })
     }
 
-    /// Adds a row: a text for each label, and a number for each quantity that could be read. Rows come in the order of
-    /// their instants. What is no finite number counts as not read.
+    /// Adds a row: a text for each label, and a number for each quantity that could be read. Rows come in the order of their
+    /// instants. A number that is not finite counts as not read.
     ///
     /// # Errors
     /// Fails where the file cannot be written.
     ///
     /// # Panics
-    /// Panics where there are fewer or more labels or values than the layout has.
+    /// Panics where the number of labels or values differs from the layout.
     pub fn append(
         &mut self,
         time_ns: i64,
@@ -150,8 +150,8 @@ impl SeriesWriter {
         if self.rows.len() < GROUP_ROWS { Ok(()) } else { self.write_group() }
     }
 
-    /// Completes the table and puts it in its place. `origin_ns` is the instant to which its rows are to be relative, on
-    /// the scale on which they came: the start of a trial is often known only when it is over.
+    /// Completes the table and puts it in its place. `origin_ns` is the instant to which its rows are to be relative, on the
+    /// scale of the times of the rows: the start of a trial is often known only at its end.
     ///
     /// # Errors
     /// Fails where the file cannot be written.
@@ -190,7 +190,7 @@ pub struct Series {
     pub layout: Layout,
     /// The instant of each row, in nanoseconds since the start of the trial.
     pub time_ns: Vec<i64>,
-    /// The texts that occur; labels are places in this list.
+    /// The distinct texts; labels are indices into this list.
     texts: Vec<Arc<str>>,
     places: HashMap<Arc<str>, u32>,
     labels: Vec<Vec<u32>>,
@@ -207,31 +207,31 @@ impl Series {
     /// Reads a table.
     ///
     /// # Errors
-    /// Fails where it cannot be read or is something else.
+    /// Fails where the file cannot be read or is not such a table.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let file = File::open(path).map_err(RecordError::read(path))?;
         let damaged = |why| RecordError::Format { path: path.into(), what: "a table of samples", why };
-        // The library panics at some damage. Nothing it worked on is used after that.
+        // The library panics at some damage. Its state is not used after that.
         match catch_unwind(|| read_table(file)) {
             Ok(table) => table.map_err(|error| damaged(error.to_string())),
             Err(_) => Err(damaged("it is damaged".to_owned())),
         }
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     #[expect(clippy::len_without_is_empty, reason = "a table without rows is nothing special")]
     pub fn len(&self) -> usize {
         self.time_ns.len()
     }
 
-    /// The text of a label, row by row; nothing where there is no such label.
+    /// The text of a label for each row; empty where there is no such label.
     pub fn label(&self, name: &str) -> impl Iterator<Item = &str> {
         let at = self.layout.labels.iter().position(|label| label == name);
         let places = at.map_or(&[][..], |at| &self.labels[at]);
         places.iter().map(|place| &*self.texts[*place as usize])
     }
 
-    /// The values of a quantity, row by row; nothing where there is no such quantity.
+    /// The values of a quantity for each row; empty where there is no such quantity.
     pub fn values(&self, name: &str) -> &[Option<f64>] {
         let at = self.layout.quantities.iter().position(|quantity| quantity.name == name);
         at.map_or(&[], |at| &self.values[at])
@@ -257,7 +257,7 @@ impl Series {
         self.time_ns.iter_mut().for_each(|time_ns| *time_ns = time_ns.saturating_sub(origin_ns));
     }
 
-    /// The place of a text among those known, to which it is added if it is new.
+    /// The index of a text in the list, to which a new text is added.
     fn place(&mut self, text: &str) -> u32 {
         if let Some(place) = self.places.get(text) {
             return *place;
@@ -277,7 +277,7 @@ impl Series {
     }
 }
 
-/// Writes a table anew, group by group, with its instants relative to another one.
+/// Rewrites a table, group by group, with its times relative to another instant.
 fn shift_file(path: &Path, origin_ns: i64) -> Result<(), RecordError> {
     let file = File::open(path).map_err(RecordError::read(path))?;
     let reader = SerializedFileReader::new(file).map_err(failed(path))?;
@@ -374,7 +374,7 @@ fn read_group(group: &dyn RowGroupReader, series: &mut Series) -> ParquetResult<
     Ok(())
 }
 
-/// The values of a column, and for each row whether it has one where the column is optional.
+/// The values of a column, and for an optional column whether each row has one.
 fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> ParquetResult<(Vec<T::T>, Vec<i16>)> {
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let (mut values, mut present) = (Vec::new(), Vec::new());

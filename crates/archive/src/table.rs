@@ -1,4 +1,4 @@
-//! `requests.parquet`: a row a request, which opens in pandas, Polars and DuckDB as it is.
+//! `requests.parquet`: a row for each request, readable by pandas, Polars and DuckDB.
 //!
 //! Instants are 64-bit integers, in nanoseconds since the start of the trial; one that never came is null.
 
@@ -22,7 +22,7 @@ use kendall_files::Output;
 use kendall_record::RecordError;
 use kendall_record::{Outcome, RequestRow};
 
-/// The columns; [`write_group`] and [`read_group`] go through them in this order.
+/// The columns; [`write_group`] and [`read_group`] use them in this order.
 const SCHEMA: &str = "message requests {
     required int64 index (INTEGER(64,false));
     required int32 class (INTEGER(32,false));
@@ -40,9 +40,9 @@ const SCHEMA: &str = "message requests {
     optional int64 service;
     optional int64 fixed;
 }";
-/// The last of them, which tables of earlier versions do not have.
+/// The last columns, which tables of earlier versions lack.
 const FIXED: &str = "    optional int64 fixed;\n";
-/// What stands before them in a table of several trials.
+/// The additional first columns of a table of several trials.
 const OF_TRIAL: &str = "
     required binary trial (STRING);
     required boolean warmup;";
@@ -57,7 +57,7 @@ pub(crate) fn write(file: File, rows: &[RequestRow]) -> io::Result<()> {
 pub(crate) fn read(path: &Path) -> std::result::Result<Vec<RequestRow>, RecordError> {
     let file = File::open(path).map_err(RecordError::read(path))?;
     let damaged = |why| RecordError::Format { path: path.into(), what: "a table of requests", why };
-    // The library panics at some damage, a negative length for one. Nothing it worked on is used after that.
+    // The library panics at some damage, such as a negative length. Its state is not used after that.
     match catch_unwind(|| read_rows(file)) {
         Ok(rows) => rows.map_err(|error| damaged(error.to_string())),
         Err(_) => Err(damaged("it is damaged".to_owned())),
@@ -70,13 +70,13 @@ fn write_rows(file: File, rows: &[RequestRow]) -> Result<()> {
     writer.close()
 }
 
-/// Writes a table row by row, and keeps one group of rows.
+/// Writes a table row by row, with one group of rows in memory.
 pub(crate) struct Writer {
     out: SerializedFileWriter<File>,
     rows: Vec<RequestRow>,
 }
 
-/// The table of all rows of several trials, which says of each row from which trial it is and whether it is warm-up.
+/// The table of all rows of several trials, with the trial of each row and whether the row belongs to the warm-up.
 pub struct MergedTable {
     writer: Writer,
     output: Output,
@@ -84,7 +84,7 @@ pub struct MergedTable {
 }
 
 impl MergedTable {
-    /// Begins a table. [`Self::finish`] replaces a file of this name.
+    /// Starts a table. [`Self::finish`] replaces a file of this name.
     ///
     /// # Errors
     /// Fails where it cannot be written.
@@ -96,7 +96,7 @@ impl MergedTable {
         Ok(Self { writer, output, path: path.into() })
     }
 
-    /// Adds the rows of a trial, of which those due before `warmup_ns` are its warm-up.
+    /// Adds the rows of a trial; those due before `warmup_ns` are its warm-up.
     ///
     /// # Errors
     /// Fails where the file cannot be written.
@@ -275,7 +275,7 @@ fn read_optional(group: &dyn RowGroupReader, at: usize) -> Result<Vec<Option<i64
     Ok(present.into_iter().map(|present| if present == 1 { values.next() } else { None }).collect())
 }
 
-/// The values of a column, and for each row whether it has one where the column is optional.
+/// The values of a column, and for an optional column whether each row has one.
 fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> Result<(Vec<T::T>, Vec<i16>)> {
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let (mut values, mut present) = (Vec::new(), Vec::new());
@@ -388,10 +388,10 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= mask;
             fs::write(&path, &damaged).unwrap();
-            // A table has no sum over its values: damage there gives other values, or is seen.
+            // A table has no checksum over its values: damage there changes values, or is detected.
             refused += usize::from(read(&path).is_err());
         }
-        // The lengths, offsets and types that hold a file together are more than a tenth of so small a one.
+        // The lengths, offsets and types of the file's structure are more than a tenth of so small a file.
         assert!(refused > bytes.len() / 10, "{refused} of {}", bytes.len());
     }
 }

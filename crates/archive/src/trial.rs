@@ -1,4 +1,4 @@
-//! One trial's record: a journal while it runs, a table and histograms when it is done.
+//! One trial's record: a journal while it runs, then a table and histograms.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ const JOURNAL: &str = "requests.journal";
 const TABLE: &str = "requests.parquet";
 const HISTOGRAMS: &str = "latency.hlog";
 
-/// Writes the record of a trial. While it runs its rows are in a journal: if the process is killed, all but at
-/// most a tenth of a second's rows can be read by [`read_trial`].
+/// Writes the record of a trial. While the trial runs, its rows are in a journal: if the process is killed, [`read_trial`] can
+/// read all rows except those of the last tenth of a second, at most.
 #[derive(Debug)]
 pub struct TrialWriter {
     folder: PathBuf,
@@ -27,7 +27,7 @@ pub struct TrialWriter {
 }
 
 impl TrialWriter {
-    /// Begins the record of a trial in a folder, which is made; an older record there is replaced.
+    /// Starts the record of a trial in a new folder; replaces an older record there.
     ///
     /// # Errors
     /// Fails where the folder cannot be written.
@@ -39,7 +39,7 @@ impl TrialWriter {
         Ok(Self { folder: folder.into(), journal: Journal::create(&folder.join(JOURNAL))? })
     }
 
-    /// Adds a row, at the latest on disk with the first row that comes a tenth of a second later.
+    /// Adds a row. It is on disk at the latest with the first row that arrives a tenth of a second later.
     ///
     /// # Errors
     /// Fails where the journal cannot be written.
@@ -47,12 +47,11 @@ impl TrialWriter {
         self.journal.append(row)
     }
 
-    /// Completes the record: rows with the server's stamps, in the order of their numbers, as a table and as
-    /// histograms, in place of the journal. `start_ns` is the instant to which the rows are relative, by
-    /// [`now_ns`]. Returns the rows.
+    /// Completes the record: replaces the journal by a table and histograms of the rows, with the server's stamps, in the order
+    /// of their numbers. The rows become relative to `start_ns`, an instant of [`now_ns`]. Returns the rows.
     ///
     /// # Errors
-    /// Fails where a file cannot be written; the journal is then still there.
+    /// Fails where a file cannot be written; the journal then remains.
     pub fn finish(mut self, stamps: &[Stamp], start_ns: i64) -> Result<Vec<RequestRow>, RecordError> {
         self.journal.flush()?;
         let journal = self.folder.join(JOURNAL);
@@ -69,8 +68,8 @@ impl TrialWriter {
         Ok(rows)
     }
 
-    /// Completes the record of a trial whose server stamped nothing, of whatever length, in bounded memory. Returns the number
-    /// of rows. Rows that ended after more than 262,144 requests with larger numbers stand behind those.
+    /// Completes the record of a trial without stamps, of any length, in bounded memory. Returns the number of rows. A row that
+    /// ended after more than 262,144 requests with larger numbers follows them in the table.
     ///
     /// # Errors
     /// As [`Self::finish`].
@@ -88,11 +87,11 @@ impl TrialWriter {
     }
 }
 
-/// How many rows of a long trial are held to be put in order.
+/// The number of rows of a long trial that are held for sorting.
 const HELD_AT_MOST: usize = 1 << 18;
 
-/// Writes the rows of a journal as a table and as histograms, holding no more than [`HELD_AT_MOST`] of them: they are put in the
-/// order of their numbers as far as that suffices, which is up to a request that ended after this many later ones.
+/// Writes the rows of a journal as a table and as histograms, holding at most [`HELD_AT_MOST`] of them. Rows are sorted by
+/// number, except a request that ended after more later ones than that.
 fn write_in_bounded_memory(
     journal: &Path,
     file: fs::File,
@@ -109,7 +108,7 @@ fn write_in_bounded_memory(
     };
     for row in journal::Rows::open(journal)? {
         let row = row?;
-        // The second part keeps rows apart that have the same number, as only damaged ones do.
+        // The second part of the key separates rows with the same number, which only damaged journals contain.
         held.insert((row.index, count), row);
         count += 1;
         while let Some(first) = held.first_entry()
@@ -125,10 +124,10 @@ fn write_in_bounded_memory(
     Ok(count)
 }
 
-/// Reads the rows of a trial in the order of their numbers: from its table, or from the journal of one that was cut off.
+/// Reads the rows of a trial in the order of their numbers: from its table, or from the journal of an interrupted trial.
 ///
 /// # Errors
-/// Fails where neither is there or what is there cannot be read.
+/// Fails where neither exists or where it cannot be read.
 pub fn read_trial(folder: &Path) -> Result<Vec<RequestRow>, RecordError> {
     let (table, journal) = (folder.join(TABLE), folder.join(JOURNAL));
     let mut rows =
@@ -157,7 +156,7 @@ mod tests {
     use crate::journal::tests::any_row;
     use kendall_record::Outcome;
 
-    /// Row `index`, with every field made from the number.
+    /// Row `index`, with every field derived from the number.
     fn row(index: u64) -> RequestRow {
         let at = index as i64 * 1000;
         RequestRow {
@@ -184,7 +183,7 @@ mod tests {
             prop_assert_eq!(read_trial(folder.path()).unwrap(), finished);
         }
 
-        /// In whatever order they ended, also where several have the same number.
+        /// Rows in any order of their ends, some with the same number.
         #[test]
         fn in_bounded_memory_none_is_lost_or_changed_either(rows in vec(any_row(-(1i64 << 60)..1 << 60), 0..50)) {
             let folder = tempfile::tempdir().unwrap();
@@ -236,7 +235,7 @@ mod tests {
         assert!(read_trial(folder.path()).unwrap_err().to_string().contains("is not a table of requests"));
     }
 
-    /// Set for the child that [`what_a_killed_process_wrote_can_be_read`] starts of this same test.
+    /// Set in the child process that [`what_a_killed_process_wrote_can_be_read`] starts of this same test.
     const CHILD: &str = "KENDALL_RECORD_TEST_FOLDER";
 
     #[test]
@@ -252,13 +251,14 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // Its lines tell how many rows were added more than two flushes before.
+        // Each line is the number of rows that were added more than two flushes before.
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let told = lines.filter_map(|line| line.strip_prefix("added ")?.parse::<u64>().ok()).nth(2).unwrap();
+        let written =
+            lines.filter_map(|line| line.strip_prefix("added ")?.parse::<u64>().ok()).nth(2).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         let rows = read_trial(folder.path()).unwrap();
-        assert!(told > 0 && rows.len() as u64 >= told, "{} of {told}", rows.len());
+        assert!(written > 0 && rows.len() as u64 >= written, "{} of {written}", rows.len());
         assert!(rows.iter().zip(0..).all(|(found, index)| *found == row(index)));
     }
 
@@ -269,7 +269,7 @@ mod tests {
         loop {
             let before = index;
             let until = now_ns() + 250_000_000;
-            // One row after that time, too: it flushes those before if nothing else has.
+            // One row after that time flushes the earlier ones, if no other row has.
             let mut over = false;
             while !over {
                 over = now_ns() >= until;

@@ -38,7 +38,7 @@ fn beside_quic(page: &mut String) {
     let rounds: Vec<[Transfer; 2]> =
         (0..ROUNDS).map(|_| [ours::transfer(BYTES, |_| {}), quic::transfer(&identity)]).collect();
     page.push_str(
-        "1 GB over one stream on the loopback interface; each end is a thread with a runtime of its own, both on the same two \
+        "1 GB over one stream on the loopback interface; each end is a thread with its own runtime, both on the same two \
          processors. quinn has its default transport configuration, segmented sends included, but windows of 16 MiB; both have \
          socket buffers of 4 MiB.\n\n\
          | | GB/s | sender, CPU s/GB | receiver, CPU s/GB | both |\n| --- | ---: | ---: | ---: | ---: |\n",

@@ -40,8 +40,8 @@ pub(crate) fn section(page: &mut String) {
     delays(page);
 }
 
-/// What arrived of each flow in bytes/s, and the median time in the queue.
-struct Seen {
+/// The goodput of each flow in bytes/s, and the median time in the queue.
+struct LinkMeasurement {
     goodput: Vec<f64>,
     queue_ms: f64,
 }
@@ -157,7 +157,7 @@ pub(crate) fn can_emulate() -> bool {
 }
 
 /// Runs flows over a link; `None` where that failed.
-fn run(link: &str, seconds: u32, flows: &[&str]) -> Option<Seen> {
+fn run(link: &str, seconds: u32, flows: &[&str]) -> Option<LinkMeasurement> {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let (counts, record) = (folder.path().join("counts"), folder.path().join("record"));
     let program = std::env::current_exe().expect("a program knows its path");
@@ -171,7 +171,7 @@ fn run(link: &str, seconds: u32, flows: &[&str]) -> Option<Seen> {
     let goodput = status.success().then(|| goodput(&counts, flows.len()))??;
     let record: Value = serde_json::from_slice(&fs::read(record.join("link.json")).ok()?).ok()?;
     let queue_ns = record.pointer("/outcome/up/waited/p50_ns")?.as_f64()?;
-    Some(Seen { goodput, queue_ms: queue_ns / 1e6 })
+    Some(LinkMeasurement { goodput, queue_ms: queue_ns / 1e6 })
 }
 
 /// Bytes per second of each flow, from the end of the warm-up after all have started until the last byte.

@@ -119,7 +119,7 @@ fn tokio_lags_ns(rate_per_s: f64) -> Lags {
 
 /// A server that answers 8 bytes to 49, on its own thread.
 fn serve() -> SocketAddr {
-    let (tell, told) = mpsc::channel();
+    let (send, receive) = mpsc::channel();
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -127,13 +127,13 @@ fn serve() -> SocketAddr {
             .expect("a runtime can be made");
         runtime.block_on(async move {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-            tell.send(listener.local_addr().expect("it is bound")).expect("somebody waits for it");
+            send.send(listener.local_addr().expect("it is bound")).expect("the caller waits for it");
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(answer(stream));
             }
         });
     });
-    told.recv().expect("the server starts")
+    receive.recv().expect("the server starts")
 }
 
 async fn answer(mut stream: TcpStream) -> io::Result<()> {

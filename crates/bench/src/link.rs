@@ -25,7 +25,7 @@ pub(crate) fn section(page: &mut String) {
          | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for (rate_mbit, seen) in [(RATES_MBIT[0], Some(first)), (RATES_MBIT[1], asked(RATES_MBIT[1]))] {
-        let Some(Seen { round_trip_ms, goodput_mbit, late_p99_us }) = seen else { continue };
+        let Some(LinkMeasurement { round_trip_ms, goodput_mbit, late_p99_us }) = seen else { continue };
         let _ = writeln!(
             page,
             "| {rate_mbit} | {round_trip_ms:.2} | {:+.2} % | {goodput_mbit:.2} | {:.1} % | {late_p99_us:.0} |",
@@ -43,14 +43,14 @@ pub(crate) fn section(page: &mut String) {
     page.push_str(".\n");
 }
 
-struct Seen {
+struct LinkMeasurement {
     round_trip_ms: f64,
     goodput_mbit: f64,
     late_p99_us: f64,
 }
 
 /// A link of this rate, measured from outside; `None` where that cannot be done here.
-fn asked(rate_mbit: f64) -> Option<Seen> {
+fn asked(rate_mbit: f64) -> Option<LinkMeasurement> {
     let link = format!("--delay {DELAY_MS}ms --rate {rate_mbit}mbit");
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let record = folder.path().join("record");
@@ -61,7 +61,7 @@ fn asked(rate_mbit: f64) -> Option<Seen> {
     let record: Value = serde_json::from_slice(&std::fs::read(record.join("link.json")).ok()?).ok()?;
     let late_p99_us = lateness_p99_ns(&record)? / 1e3;
     let goodput_mbit = iperf(&format!("{link} --congestion cubic"), 10)?;
-    Some(Seen { round_trip_ms, goodput_mbit, late_p99_us })
+    Some(LinkMeasurement { round_trip_ms, goodput_mbit, late_p99_us })
 }
 
 /// The worse direction's.

@@ -58,7 +58,7 @@ fn thread_cpu() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }
 
-/// What is measured: the name, and the work, which is told how many candidates to do, and from where.
+/// A program to measure: its name, and the work, a function of the number of candidates and the first of them.
 pub(crate) struct Side {
     pub(crate) name: String,
     /// The cycles that a candidate takes at least, if that is known.

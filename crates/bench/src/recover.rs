@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kendall_digest::{Engine, Interrupt, pbkdf2};
 use kendall_recover::search::TableReport;
-use kendall_recover::{Finder, FinderOptions, Hash, Progress, Wanted};
+use kendall_recover::{Finder, FinderOptions, Hash, PasswordQuery, Progress};
 
 use crate::common::{ROUNDS, median};
 use crate::measure::fastest_engine;
@@ -38,12 +38,12 @@ fn finder(engine: Engine) -> Finder {
     Finder::new(FinderOptions::new(engine)).expect("a finder without a table needs no thread")
 }
 
-fn absent(length: usize, mark: u8) -> Wanted {
-    Wanted { hash: Hash::Sha1([mark; 20]), lengths: length..=length }
+fn absent(length: usize, mark: u8) -> PasswordQuery {
+    PasswordQuery { hash: Hash::Sha1([mark; 20]), lengths: length..=length }
 }
 
 /// Seconds for all passwords of a length, of which none is wanted.
-fn exhaust_s(finder: &Finder, wanted: Wanted) -> f64 {
+fn exhaust_s(finder: &Finder, wanted: PasswordQuery) -> f64 {
     let mut hunt = finder.hunt(wanted).expect("it is within the bound");
     let start = Instant::now();
     let interrupt = Interrupt::new();

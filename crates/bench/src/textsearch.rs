@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kendall_textsearch::{
     Backtracking, Database, Form, Generate, Layout, OpenOptions, Progress, Query, Reading, Rows, Search,
-    Semantics, Size, TIMED, Way, generate,
+    SearchMethod, Semantics, Size, TIMED, generate,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -132,8 +132,8 @@ fn row(
         rows = found;
     }
     let own_ms = median(own.into_iter());
-    let plan = database.search(&query).plan().way();
-    let others = Way::ALL.into_iter().filter(|&way| way != plan).filter_map(|way| {
+    let plan = database.search(&query).plan().method();
+    let others = SearchMethod::ALL.into_iter().filter(|&way| way != plan).filter_map(|way| {
         database.search_by(&query, way)?;
         let times = (0..ROUNDS).map(|_| cpu(&|| database.search_by(&query, way).expect("it could")).0);
         Some((way, median(times)))

@@ -36,7 +36,7 @@ pub(crate) fn section(page: &mut String) {
     let there: Vec<&Program> = PROGRAMS.iter().filter(|program| program.is_there()).collect();
     let absent: Vec<&str> = PROGRAMS.iter().filter(|one| !one.is_there()).map(|one| one.name).collect();
     page.push_str(
-        "Each is a program of its own, beside an nginx with two workers that answers `ok` from memory; both share this machine's \
+        "Each tool runs as a separate process, beside an nginx with two workers that answers `ok` from memory; both share this machine's \
          processors.",
     );
     if !absent.is_empty() {
@@ -138,8 +138,8 @@ fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
     }
     let _ = write!(
         page,
-        "\n**Open loop**, constant rate, at most {OPEN_CONNECTIONS} connections, {} s. When each request left is told by the packets, \
-         stamped in nanoseconds as the sender hands them over: how late it was on a line of that rate which no send precedes. \
+        "\n**Open loop**, constant rate, at most {OPEN_CONNECTIONS} connections, {} s. The packets, stamped in nanoseconds as the sender hands them \
+         over, show when each request left: how late it was on a line of that rate which no send precedes. \
          Dispersion is that of counts per 1 ms: 0 for even sends, 1 for Poisson.\n\n\
          | | rate, 1/s | late p50, µs | p99, µs | kendall's p99 is 1 : | gaps' variation | dispersion | CPU per request, µs | sent |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
@@ -208,7 +208,7 @@ fn poisson(page: &mut String, server: &Nginx, ours: &Program) {
     );
 }
 
-/// A server that stands still for a second of eight.
+/// A server that stalls for one second in eight.
 fn stalled(page: &mut String, server: &Nginx, programs: &[&Program]) {
     const RATE_PER_S: u32 = 1_000;
     const LASTING: Duration = Duration::from_secs(8);

@@ -19,11 +19,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [address, rounds] = &arguments[..] else { return Err("arguments: ADDRESS ROUNDS".into()) };
     let (address, rounds): (_, usize) = (address.parse()?, rounds.parse()?);
     let mut client = Client::connect(address, &Security::Plain).await?;
-    match client.register("there-is-one", "a password", Stretch::Off).await {
+    match client.register("known-name", "a password", Stretch::Off).await {
         Err(error) if error.blame() != Some(Blame::NameTaken) => return Err(error.into()),
         _ => {}
     }
-    let names = ["there-is-one", "there-is-none"];
+    let names = ["known-name", "unknown-name"];
     let mut times: [Vec<Duration>; 2] = Default::default();
     for round in 0..rounds {
         // In turn, and each first in half of the rounds, so that what drifts hits both alike.

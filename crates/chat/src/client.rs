@@ -18,8 +18,8 @@ use tokio_rustls::TlsConnector;
 use crate::password::client::{LogIn, Registration};
 use crate::password::{AuthMethod, PasswordError, Stretch};
 use crate::protocol::{
-    Answer, Blame, Contact, Fault, Frame, GREETING_BYTES, Push, Reachable, Request, Said, Secret, VERSION,
-    decode_greeting, decode_said, encode_greeting, encode_request,
+    Answer, Blame, Contact, DirectoryMessage, Fault, Frame, GREETING_BYTES, Push, Reachable, Request, Secret,
+    VERSION, decode_greeting, decode_said, encode_greeting, encode_request,
 };
 use security::Security;
 
@@ -324,12 +324,12 @@ impl Client {
         self.send(&bytes).await?;
         loop {
             match self.next().await? {
-                Frame { message: Said::Push(push), .. } => self.keep(push)?,
-                Frame { message: Said::Answer(_), number: other } if other != number => {}
-                Frame { message: Said::Answer(Answer::Failed { why, retry_ms }), .. } => {
+                Frame { message: DirectoryMessage::Push(push), .. } => self.keep(push)?,
+                Frame { message: DirectoryMessage::Answer(_), number: other } if other != number => {}
+                Frame { message: DirectoryMessage::Answer(Answer::Failed { why, retry_ms }), .. } => {
                     return Err(ClientError::Refused { why, retry_ms });
                 }
-                Frame { message: Said::Answer(answer), .. } => return Ok(answer),
+                Frame { message: DirectoryMessage::Answer(answer), .. } => return Ok(answer),
             }
         }
     }
@@ -344,7 +344,7 @@ impl Client {
         }
         loop {
             // The answer to a request whose caller gave up is skipped.
-            if let Said::Push(push) = self.next().await?.message {
+            if let DirectoryMessage::Push(push) = self.next().await?.message {
                 return Ok(push);
             }
         }
@@ -388,7 +388,7 @@ impl Client {
     }
 
     /// The next frame.
-    async fn next(&mut self) -> Result<Frame<Said>, ClientError> {
+    async fn next(&mut self) -> Result<Frame<DirectoryMessage>, ClientError> {
         loop {
             match decode_said(&self.buffer) {
                 Ok((frame, used)) => {

@@ -1,4 +1,4 @@
-//! The directory as a state machine: who is there, who watches whom, who calls whom, and how many attempts there were.
+//! The directory as a state machine: which users are online, which accounts each user watches, which calls ring, and the number of attempts.
 //!
 //! It has no socket, no clock, no store and no randomness: the time is a duration since the start of the server, tokens are
 //! arguments, and messages to other clients wait in [`take_pushes`](Directory::take_pushes). Of passwords it learns

@@ -19,7 +19,7 @@ mod reply;
 mod request;
 
 pub use field::{Addresses, ClearPassword, Names, Secret};
-pub use reply::{Answer, Blame, EndOfCall, EndOfSession, Presence, Push, Reachable, Said};
+pub use reply::{Answer, Blame, DirectoryMessage, EndOfCall, EndOfSession, Presence, Push, Reachable};
 pub use request::{Contact, Request};
 
 /// The version of this protocol.
@@ -89,10 +89,10 @@ pub fn decode_request(bytes: &[u8]) -> Result<(Frame<Request>, usize), Fault> {
 }
 
 /// Appends what the server says as it goes over the wire.
-pub fn encode_said(Frame { number, message }: &Frame<Said>, bytes: &mut Vec<u8>) {
+pub fn encode_said(Frame { number, message }: &Frame<DirectoryMessage>, bytes: &mut Vec<u8>) {
     match message {
-        Said::Answer(answer) => frame(*number, answer.kind(), bytes, |bytes| answer.put(bytes)),
-        Said::Push(push) => frame(*number, push.kind(), bytes, |bytes| push.put(bytes)),
+        DirectoryMessage::Answer(answer) => frame(*number, answer.kind(), bytes, |bytes| answer.put(bytes)),
+        DirectoryMessage::Push(push) => frame(*number, push.kind(), bytes, |bytes| push.put(bytes)),
     }
 }
 
@@ -100,12 +100,12 @@ pub fn encode_said(Frame { number, message }: &Frame<Said>, bytes: &mut Vec<u8>)
 ///
 /// # Errors
 /// Fails on a part of a message, on one longer than [`ANSWER_BYTES`], and on one that breaks the rules.
-pub fn decode_said(bytes: &[u8]) -> Result<(Frame<Said>, usize), Fault> {
+pub fn decode_said(bytes: &[u8]) -> Result<(Frame<DirectoryMessage>, usize), Fault> {
     unframe(bytes, ANSWER_BYTES, |kind, fields| {
         if kind < reply::FIRST_PUSH {
-            Answer::take(kind, fields).map(Said::Answer)
+            Answer::take(kind, fields).map(DirectoryMessage::Answer)
         } else {
-            Push::take(kind, fields).map(Said::Push)
+            Push::take(kind, fields).map(DirectoryMessage::Push)
         }
     })
 }
@@ -171,9 +171,9 @@ mod tests {
                 prop_assert_eq!(decode_request(&bytes), Ok((frame, length)));
             }
             let said = if kind < reply::FIRST_PUSH {
-                Answer::draw(kind, &mut draw).map(Said::Answer)
+                Answer::draw(kind, &mut draw).map(DirectoryMessage::Answer)
             } else {
-                Push::draw(kind, &mut draw).map(Said::Push)
+                Push::draw(kind, &mut draw).map(DirectoryMessage::Push)
             };
             if let Some(message) = said {
                 let mut bytes = Vec::new();

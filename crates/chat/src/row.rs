@@ -18,7 +18,7 @@ use crate::directory::Limits;
 use crate::limits::{PasswordShares, limits as machine_limits};
 use crate::password::{AuthMethod, Stretch};
 use crate::server::keys::{self, Identity};
-use crate::server::{ChatError, Options, bind};
+use crate::server::{ChatError, DirectoryOptions, bind};
 use crate::store_choice::{self, IN_MEMORY, Opened, url_of_trial};
 use crate::workload::{ChatWorkload, Mix, Operation};
 
@@ -319,7 +319,7 @@ fn run(
     let limits = Limits { attempts, ..limits };
     let method = method(server).expect("it was checked when it was read");
     let passwords = passwords.by(method);
-    let options = Options { service, limits, store, runtime, passwords, identity };
+    let options = DirectoryOptions { service, limits, store, runtime, passwords, identity };
     bind(options)?.run_until_signalled(ready)?;
     if let Some((file, store)) = counts.zip(durable) {
         counts::write(&file, &[(TRANSACTIONS, store.written().transactions)])?;

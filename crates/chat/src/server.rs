@@ -38,7 +38,7 @@ const MESSAGE_BYTES: usize = 256 * 1024;
 const AFTER_LEASE: Duration = Duration::from_secs(5);
 
 /// The options of the directory server.
-pub struct Options {
+pub struct DirectoryOptions {
     /// The options that every server has. Its workers wait for the store, so there may be more than processors.
     pub service: Config,
     /// The bounds of the directory.
@@ -58,7 +58,7 @@ pub struct Options {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ChatError {
     #[error(
-        "cannot listen on {address} without TLS: others could read who talks to whom, and with --auth argon2id the \
+        "cannot listen on {address} without TLS: others could read which users talk to each other, and with --auth argon2id the \
          passwords; add --tls, or listen on 127.0.0.1"
     )]
     PlainBeyondLoopback { address: SocketAddr },
@@ -96,8 +96,8 @@ pub type ChatServer = Server<InSessions<Chat>>;
 ///
 /// # Errors
 /// Fails if the address is not of the loopback and there is no certificate, and if an address is taken.
-pub fn bind(options: Options) -> Result<ChatServer, ChatError> {
-    let Options { mut service, limits, store, runtime, passwords, identity } = options;
+pub fn bind(options: DirectoryOptions) -> Result<ChatServer, ChatError> {
+    let DirectoryOptions { mut service, limits, store, runtime, passwords, identity } = options;
     if identity.is_none() && !service.listen.ip().is_loopback() {
         return Err(ChatError::PlainBeyondLoopback { address: service.listen });
     }

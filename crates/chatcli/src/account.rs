@@ -10,9 +10,9 @@ use crate::output::{json, line, note, shown};
 use crate::profile::Account;
 use crate::session::{User, connect};
 
-/// Where an account is.
+/// The name of an account and the server that has it.
 #[derive(Args)]
-struct Place {
+struct AccountLocation {
     /// The name of the account
     name: String,
 
@@ -26,21 +26,21 @@ struct Place {
     fingerprint: Option<String>,
 }
 
-/// Make an account at a directory server: kendall chat register ann --server 127.0.0.1:5011
+/// Create an account at a directory server: kendall chat register ann --server 127.0.0.1:5011
 #[derive(Args)]
 pub(crate) struct Register {
     #[command(flatten)]
-    place: Place,
+    place: AccountLocation,
 }
 
 /// Use an account that exists on this machine
 #[derive(Args)]
 pub(crate) struct Login {
     #[command(flatten)]
-    place: Place,
+    place: AccountLocation,
 }
 
-/// List the users who are there
+/// List the users who are online
 #[derive(Args)]
 pub(crate) struct Who {
     /// Print a JSON object a line: {"name": …}
@@ -68,7 +68,7 @@ pub(crate) struct Passwd {}
 #[derive(Args)]
 pub(crate) struct Delete {}
 
-impl Place {
+impl AccountLocation {
     fn account(&self) -> Account {
         Account {
             name: self.name.clone(),

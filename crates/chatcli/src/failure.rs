@@ -6,7 +6,7 @@ use kendall_chat::client::ClientError;
 use kendall_chat::peer::PeerError;
 use kendall_chat::protocol::{Blame, EndOfCall};
 
-/// What scripts tell from other failures.
+/// A failure, with an exit status by which scripts distinguish the first kinds from others.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The user is absent, has no account, does not wait for calls, or does not answer.

@@ -38,10 +38,10 @@ pub use crate::profile::{Account, Profile};
 pub use crate::session::{STAY_ALIVE, User, connect, local};
 pub use crate::setup::set_up;
 
-/// Who runs a subcommand.
+/// The user that runs a subcommand.
 #[derive(Args)]
 pub struct UserOptions {
-    /// The profile: which user of this machine's users of the chat
+    /// The profile, one for each user of the chat on this machine
     #[arg(long, value_name = "NAME", default_value = "default", global = true)]
     profile: String,
 
@@ -49,7 +49,7 @@ pub struct UserOptions {
     #[arg(long, value_name = "FILE", global = true)]
     password_file: Option<std::path::PathBuf>,
 
-    /// What carries the talks that you begin: curvecp or quic. The peer follows
+    /// Transport of the talks that you start: curvecp or quic. The peer follows
     #[arg(long, value_name = "TRANSPORT", default_value_t, global = true)]
     peer_transport: PeerTransport,
 }
@@ -88,7 +88,7 @@ pub enum Command {
 /// Runs a subcommand; its exit status.
 ///
 /// # Errors
-/// What a user has to read.
+/// Returns errors for the user.
 pub fn run(user: &User, command: Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let work = async {

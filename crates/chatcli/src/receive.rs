@@ -28,33 +28,33 @@ use crate::session::{STAY_ALIVE, User, local};
 /// Conversations at once; further calls are refused.
 const MOST_TALKS: usize = 64;
 
-/// Receive messages and files: take every call and print what callers say
+/// Receive messages and files: take every call and print the messages
 #[derive(Args)]
 #[command(
-    long_about = "Receive messages and files: take every call and print what callers say, a message each: NAME: TEXT.\n\n\
-    With --files FOLDER it takes files, too, and prints where each is: NAME: file PATH. None replaces a file that is there.\n\n\
-    A message counts as delivered to its sender when it has arrived here, so all that have arrived are printed, also where that is more \
-    than --count. A caller whose key is not the one seen before is not listened to."
+    long_about = "Receive messages and files: take every call and print each message as NAME: TEXT.\n\n\
+    With --files DIR it takes files, too, and prints the path of each as NAME: file PATH. It never replaces an existing file.\n\n\
+    A message counts as delivered once it has arrived here, so all that have arrived are printed, even if they are more than \
+    --count. Calls from a user with another key than before are ended."
 )]
 pub(crate) struct Receive {
-    /// End after this many messages and files [default: go on until Ctrl-C]
+    /// End after this many messages and files [default: continue until Ctrl-C]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// End after this time; with --count, with status 3 where fewer messages came
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// End after this time; with --count, with status 3 if fewer messages arrived
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
 
-    /// Take calls of this user alone, and refuse others
+    /// Take calls from this user only, and reject others
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
 
-    /// Take files, too, and keep them in this folder [default: refuse them]
-    #[arg(long, value_name = "FOLDER")]
+    /// Take files, too, and keep them in this folder [default: reject them]
+    #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
 
-    /// Refuse files beyond this many bytes in all
-    #[arg(long, value_name = "SIZE", value_parser = kendall_linkmodel::bytes, default_value = "1GB", requires = "files")]
+    /// Reject files beyond this many bytes in total
+    #[arg(long, value_name = "BYTES", value_parser = kendall_linkmodel::bytes, default_value = "1GB", requires = "files")]
     files_limit: u64,
 
     /// Print a JSON object a line: {"event": "ready"}, then {"event": "message", "from": …, "sent_ms": …, "text": …},
@@ -304,7 +304,7 @@ impl Files {
     fn answer(&mut self, from: &str, file: u64, name: &str, bytes: u64) -> Command {
         let what = || format!("the file {} of {} ({})", shown(name), shown(from), size(bytes));
         let Some(shelf) = &self.shelf else {
-            note(&format!("{} is refused: --files FOLDER takes files", what()));
+            note(&format!("{} is refused: --files DIR takes files", what()));
             return Command::Cancel(FileId::Peer(file));
         };
         let taken = shelf.room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(bytes));

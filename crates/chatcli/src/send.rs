@@ -34,19 +34,19 @@ pub(crate) struct Send {
     /// The user
     name: String,
 
-    /// The message; - or nothing reads it from standard input, unless there is a file
+    /// The message; without one, or with -, read it from standard input unless there is a file
     text: Option<String>,
 
     /// Send this file, after the message if there is one; may be given several times
-    #[arg(long = "file", value_name = "PATH")]
+    #[arg(long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// Send each line of standard input as its own message
     #[arg(long, conflicts_with = "text")]
     lines: bool,
 
-    /// Give up where the user has not taken the call within this time, or nothing more has arrived for this long
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    /// Give up if the user has not taken the call within this time, or if nothing has arrived for this long
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     timeout: Duration,
 
     /// Print a JSON object when all has arrived: {"event": "delivered", "to": …, "messages": …, "files": …, "path": …}

@@ -61,7 +61,7 @@ fn ask_word(question: &str, words: [&str; 2]) -> anyhow::Result<bool> {
     }
 }
 
-/// Asks a question; an empty answer is the usual one, and where there is none, it is asked again.
+/// Asks a question. An empty answer means the default; without a default, the question is repeated.
 fn ask(question: &str, usual: &str) -> anyhow::Result<String> {
     loop {
         let hint = if usual.is_empty() { String::new() } else { format!(" [{usual}]") };

@@ -47,7 +47,7 @@ enum Command {
 /// Runs a subcommand; its exit status.
 ///
 /// # Errors
-/// What a user has to read.
+/// Returns errors for the user.
 pub fn chat(Chat { user, command }: Chat) -> anyhow::Result<ExitCode> {
     let user = user.user()?;
     let done = match command {

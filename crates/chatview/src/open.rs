@@ -21,11 +21,11 @@ use crate::model::{Event, Model, Remembered, Setup};
 #[derive(Args)]
 #[command(
     long_about = "Open the chat as a full-screen program: contacts with presence, calls that ring, conversations with time and delivery \
-    state. /help lists keys and commands. A profile without an account is asked for one first.\n\nWhat is said is kept on this machine, encrypted, unless --history off. Colours are left out \
+    state. /help lists keys and commands. For a profile without an account, it first asks for one.\n\nConversations are kept on this machine, encrypted, unless --history off. It uses no colours \
     where NO_COLOR is set."
 )]
 pub(crate) struct Open {
-    /// Keep what is said, encrypted, in the profile
+    /// Keep the conversations, encrypted, in the profile
     #[arg(long, value_name = "ON|OFF", value_enum, default_value = "on")]
     history: Switch,
 
@@ -34,10 +34,10 @@ pub(crate) struct Open {
     history_limit: u64,
 
     /// Keep files that contacts send here [default: Downloads in your home where it exists, otherwise files in the profile]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
 
-    /// Report to peers what you have seen and that you type
+    /// Report to peers which messages you have seen, and that you are typing
     #[arg(long, value_name = "ON|OFF", value_enum, default_value = "on")]
     receipts: Switch,
 }

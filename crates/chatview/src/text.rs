@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(rows("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
         assert_eq!(rows("日本語の話", 5), ["日本", "語の", "話"]);
         assert_eq!(rows("a\n\nb\n", 5), ["a", "", "b", ""]);
-        assert_eq!(rows("0\u{1134b}\u{1122c}", 1), ["0"], "marks with a width of their own");
+        assert_eq!(rows("0\u{1134b}\u{1122c}", 1), ["0"], "marks that have a width");
         assert_eq!(rows("x\ty\u{1b}[2J", 40), ["x    y\\u{1b}[2J"]);
     }
 

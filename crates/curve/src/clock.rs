@@ -38,7 +38,7 @@ impl Timer {
         Ok(Self { file, armed: None })
     }
 
-    /// Waits until the given instant; for ever if there is none. Can be cancelled and called with another instant.
+    /// Waits until the given instant, or forever without one. Can be cancelled and called with another instant.
     pub(crate) async fn wait(&mut self, until: Option<Duration>) {
         let Some(until) = until else { return pending().await };
         if self.armed != Some(until) {

@@ -171,7 +171,7 @@ impl Endpoint {
         self.shared.send_foreign(to, datagram);
     }
 
-    /// Tells all servers where this endpoint's connections are, after the network has changed.
+    /// Announces the new address of this endpoint's connections to all servers, after the network has changed.
     pub fn network_changed(&self) {
         self.shared.lock().protocol.rebound();
         self.shared.work.notify_one();

@@ -2,7 +2,7 @@
 //!
 //! It is classic BPF (Linux, Documentation/networking/filter.rst): it returns how many bytes of a packet to keep, and 0 drops
 //! it before it takes space in the socket's buffer and wakes this process. Its data begin with the UDP header, so the packet is at
-//! offset 8. Initiates, Messages and Cookies always pass. Hellos pass by chance, and so does what is not a packet.
+//! offset 8. Initiates, Messages and Cookies always pass. Hellos pass at random, and so does what is not a packet.
 //!
 //! With UDP_GRO the kernel runs it on datagrams of one length from one address that it has joined, before it takes them apart.
 //! A packet of a connection may follow Hellos, so joined datagrams pass if there is one at any multiple of a Hello's length. A read

@@ -16,7 +16,7 @@ use crate::member::{Group, Member};
 use crate::socket::{Socket, bind_alone};
 use crate::{CurveError, Endpoint, Stream};
 
-/// A server on several threads of its own, each with a socket at the same address.
+/// A server on several threads, each with a socket at the same address.
 ///
 /// The limits of a configuration, such as that of connections, hold for each thread.
 #[derive(Debug)]

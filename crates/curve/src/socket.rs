@@ -167,7 +167,7 @@ pub(crate) fn bind_alone(address: SocketAddr) -> io::Result<StdSocket> {
     Ok(socket.into())
 }
 
-/// A socket of the address's family. One of IPv6 also reaches addresses of IPv4 if it is bound to all of its own, whatever the
+/// A socket of the address's family. A socket of IPv6 also reaches addresses of IPv4 if it is bound to the unspecified address, whatever the
 /// system's default is (net.ipv6.bindv6only).
 fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

@@ -38,7 +38,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
         the target is the new name of the only source. FOLDER/. is the content of a folder. Folders are always copied with all \
         that is in them.\n\n\
         Permissions, times, symbolic links, hard links and holes are kept. A file gets its name once it is whole and its BLAKE3 \
-        digest is right. After an interruption, run the same command again: it goes on where the last one ended.",
+        digest is right. After an interruption, run the same command again: it continues where the last one ended.",
     after_long_help = "Examples:\n  kendall curve copy report.pdf backup:\n  kendall curve copy photos music backup:archive/\n  \
         kendall curve copy backup:archive/photos .\n  kendall curve copy --server server.example KEY 192.0.2.7:10000 a \
         server.example:b\n\nThe hosts file has a table for each server:\n  [backup]\n  name = \"server.example\"\n  \
@@ -62,8 +62,8 @@ pub(crate) struct Copy {
     #[arg(long)]
     sync: bool,
 
-    /// Give up where the server has sent nothing for this time; one that works says every 10 s that it is there
-    #[arg(long, value_name = "TIME", value_parser = silence_limit, default_value = "60s")]
+    /// Give up if the server has sent nothing for this time; a working server sends at least every 10 s
+    #[arg(long, value_name = "DURATION", value_parser = silence_limit, default_value = "60s")]
     silence_limit: Duration,
 
     /// Show no progress and no summary

@@ -17,8 +17,9 @@ const SILENCE_LEAST: Duration = Duration::from_secs(30);
 
 // How a client finds its server. A comment for clap: a documentation comment would replace that of the subcommand.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Server to use")]
 pub(crate) struct ClientOptions {
-    /// Use this server, called NAME, in place of one of the hosts file
+    /// Use this server, called NAME, instead of one from the hosts file
     #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "ADDR"])]
     server: Option<Vec<String>>,
 
@@ -30,18 +31,19 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_name = "DIR")]
     key_directory: Option<PathBuf>,
 
-    /// Give up where no server has answered after this time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    /// Give up if no server has answered after this time
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(crate) timeout: Duration,
 }
 
-// Where a server of remote work listens, and whom it admits.
+// The address of a server of remote work, and the clients that it admits.
 #[derive(Args)]
 pub(crate) struct ServerOptions {
-    /// The domain name that clients have to name
+    /// The domain name that clients must give
     pub(crate) name: String,
 
     /// The directory of the server's key
+    #[arg(value_name = "KEYDIR")]
     pub(crate) key_directory: PathBuf,
 
     /// Listen on this address; port 0 takes a free one
@@ -54,7 +56,7 @@ pub(crate) struct ServerOptions {
 }
 
 impl ClientOptions {
-    /// The server that the command line calls so, and the client's key.
+    /// The server with this name on the command line, and the client's key.
     pub(crate) fn resolve(&self, host: &str) -> anyhow::Result<(Host, KeyDirectory)> {
         let host = self.host(host)?;
         let keys = self.keys(&host)?;

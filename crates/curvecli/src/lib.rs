@@ -45,8 +45,8 @@ use crate::shell::{Shell, shell};
 use crate::tunnel::{Tunnel, tunnel};
 use kendall_stdio::{note, out};
 
-/// How long a client that has everything waits for a peer that did not hear so: the server may be NaCl's, which does not
-/// confirm the end.
+/// How long a client that has received everything waits for a peer without its confirmation: the server may be NaCl's, which does
+/// not confirm the end.
 const TIME_WAIT: Duration = Duration::from_secs(1);
 
 /// The subcommands of `kendall curve`.
@@ -57,7 +57,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Whether it is a server of remote work, whose log says which client did what.
+    /// Whether it is a server of remote work, which logs the actions of each client.
     pub fn is_remote_server(&self) -> bool {
         matches!(self.command, Command::ServeFiles(_) | Command::ServeShell(_) | Command::ServeTunnel(_))
     }
@@ -68,16 +68,18 @@ enum Command {
     /// Create a key directory: kendall curve keygen serverkey
     Keygen {
         /// The directory, which must not exist yet
+        #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
     /// Print the public key of a key directory in hexadecimal digits
     Show {
         /// The directory
+        #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
     /// Connect standard input and output to a server
     Cat(Target),
-    /// Serve: run a program for each connection, with the connection as its standard input and output
+    /// Run a program for each connection to a server, with the connection as its standard input and output
     Serve(Serve),
     /// Connect to a server and run a program with the connection as its standard input and output
     Connect(Connect),
@@ -100,8 +102,8 @@ struct Target {
     #[arg(value_parser = public_key)]
     key: PublicKey,
 
-    /// Where it listens: an IP address or a host, and a port; of a host all addresses are tried, of IPv4 and IPv6, up to
-    /// eight, each a quarter of a second after the one before
+    /// The server's address: an IP address or a host, and a port. All addresses of a host are tried, IPv4 and IPv6, up to eight,
+    /// each a quarter of a second after the one before
     #[arg(value_name = "ADDR")]
     address: String,
 
@@ -109,37 +111,38 @@ struct Target {
     #[arg(long, value_name = "HEX", value_parser = extension, default_value = "00000000000000000000000000000000")]
     extension: Extension,
 
-    /// Be known to the server by the key of this directory [default: a fresh key]
+    /// Identify to the server by the key in this directory [default: a fresh key]
     #[arg(long, value_name = "DIR")]
     key_directory: Option<PathBuf>,
 
-    /// Congestion control of what this side sends: cubic, bbr, chicago (the reference's) or chicago-polled (with its timers
+    /// Congestion control of this side: cubic, bbr, chicago (the reference's) or chicago-polled (with its timers
     /// of a millisecond, too)
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(long, value_name = "ALGORITHM", default_value_t)]
     congestion: Algorithm,
 
-    /// Give up where no server has answered after this time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    /// Give up if no server has answered after this time
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     timeout: Duration,
 }
 
 #[derive(Args)]
 struct Serve {
-    /// The domain name that clients have to name
+    /// The domain name that clients must give
     name: String,
 
     /// The directory of the server's key
+    #[arg(value_name = "KEYDIR")]
     key_directory: PathBuf,
 
     /// Listen on this address; port 0 takes a free one
     #[arg(value_name = "ADDR", value_parser = address)]
     listen: SocketAddr,
 
-    /// The extension that clients have to name, 32 hexadecimal digits
+    /// The extension that clients must give, 32 hexadecimal digits
     #[arg(long, value_name = "HEX", value_parser = extension, default_value = "00000000000000000000000000000000")]
     extension: Extension,
 
-    /// Programs that run at once, at most; further clients wait
+    /// The most programs that run at once; further clients wait
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     programs: u16,
 
@@ -151,9 +154,9 @@ struct Serve {
     #[arg(long, value_name = "KEY", value_parser = public_key)]
     allow: Vec<PublicKey>,
 
-    /// Congestion control of what this side sends: cubic, bbr, chicago (the reference's) or chicago-polled (with its timers
+    /// Congestion control of this side: cubic, bbr, chicago (the reference's) or chicago-polled (with its timers
     /// of a millisecond, too)
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(long, value_name = "ALGORITHM", default_value_t)]
     congestion: Algorithm,
 
     #[command(flatten)]
@@ -197,7 +200,7 @@ impl Program {
 /// Runs a subcommand; its exit status.
 ///
 /// # Errors
-/// What a user has to read.
+/// Returns errors for the user.
 pub fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
     match curve.command {
         Command::Keygen { directory } => show(KeyDirectory::create(&directory)?.public_key()),

@@ -19,7 +19,7 @@ use kendall_stdio::note;
 #[command(
     long_about = "Serve a folder for `kendall curve copy` to clients whose public keys a file lists.\n\n\
         Clients see nothing outside the folder: no path and no symbolic link leads out of it. Without --read-write they can \
-        download only. Standard error has a line for every copy: which client, which files, how it ended.",
+        download only. Standard error has a line for every copy: the client, the files, and how it ended.",
     after_long_help = "The file of authorised keys has a line for each client: its public key (kendall curve show), a space, and a \
         name for the log. It is read again when it changes.\n\n\
         Example:\n  kendall curve serve-files server.example serverkey 127.0.0.1:10000 /srv/files --authorized-keys \
@@ -30,17 +30,18 @@ pub(crate) struct ServeFiles {
     server: ServerOptions,
 
     /// The folder
+    #[arg(value_name = "DIR")]
     folder: PathBuf,
 
     /// Accept uploads, too
     #[arg(long)]
     read_write: bool,
 
-    /// Sessions at once, at most; further clients are refused
+    /// The most sessions at once; further clients are rejected
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     sessions: u16,
 
-    /// Sessions at once of one key, at most; its further ones are refused, too
+    /// The most sessions at once of one key; its further ones are rejected, too
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     sessions_per_key: u16,
 
@@ -52,8 +53,8 @@ pub(crate) struct ServeFiles {
     #[arg(long, requires = "read_write")]
     allow_special_bits: bool,
 
-    /// End a session whose client has sent nothing for this time; one that works says every 10 s that it is there
-    #[arg(long, value_name = "TIME", value_parser = silence_limit, default_value = "60s")]
+    /// End a session whose client has sent nothing for this time; a working client sends at least every 10 s
+    #[arg(long, value_name = "DURATION", value_parser = silence_limit, default_value = "60s")]
     silence_limit: Duration,
 }
 

@@ -20,8 +20,8 @@ use kendall_stdio::note;
 #[command(
     long_about = "Serve shells and commands for `kendall curve shell` to clients whose public keys a file lists.\n\n\
         Programs run as the user who runs this server. Where that is root, they run as the user that the client's line names with \
-        user=NAME, or as root where it names none. Each has a session of the kernel and descriptors of its own. Standard error has a line for \
-        every session: which client, from where, what it runs, how that ended.",
+        user=NAME, or as root where it names none. Each has its own kernel session and its own descriptors. Standard error has a line for \
+        every session: the client and its address, the command, and how it ended.",
     after_long_help = "The file of authorised keys has a line for each client: its public key (kendall curve show), optionally \
         user=NAME, and a name for the log. It is read again when it changes.\n\n\
         Example:\n  kendall curve serve-shell server.example serverkey 127.0.0.1:10000 --authorized-keys authorized_keys"
@@ -30,20 +30,20 @@ pub(crate) struct ServeShell {
     #[command(flatten)]
     server: ServerOptions,
 
-    /// Sessions at once, at most, those without a client included
+    /// The most sessions at once, those without a client included
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     max_sessions: u16,
 
-    /// Sessions at once of one key, at most
+    /// The most sessions at once of one key
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     max_sessions_per_key: u16,
 
     /// A session waits this long for a client whose connection was lost; a program that writes much waits, too
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "300s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "300s")]
     resume_for: Duration,
 
     /// A detached session ends after this time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "604800s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "604800s")]
     detached_for: Duration,
 
     /// Let clients set this variable, besides LANG and LC_*; may be repeated

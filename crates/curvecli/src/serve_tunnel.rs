@@ -19,7 +19,7 @@ use kendall_stdio::note;
 #[command(
     long_about = "Serve a private network for `kendall curve tunnel` to clients whose public keys a file lists.\n\n\
         The server has the first address of each network of the pool, on a TUN device; each key gets the next free one, and keeps it \
-        over restarts. A packet whose source is not the client's own address is refused. Clients reach this machine, each other with \
+        over restarts. A packet whose source is not the client's own address is dropped. Clients reach this machine, each other with \
         --client-to-client, and further networks where this machine forwards packets (sysctl net.ipv4.ip_forward). It needs the right \
         CAP_NET_ADMIN, which root has.",
     after_long_help = "The file of authorised keys has a line for each client: its public key (kendall curve show), a space, and a \
@@ -51,7 +51,7 @@ pub(crate) struct ServeTunnel {
     #[arg(long, value_name = "NAME", default_value = "kendall%d")]
     device: String,
 
-    /// Clients at once, at most; further ones are refused
+    /// The most clients at once; further ones are rejected
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     max_clients: u16,
 

@@ -26,7 +26,7 @@ use kendall_stdio::{note, out};
 /// The status where it is not the command's, as ssh has it.
 const FAILED: u8 = 255;
 
-/// After this time without an answer the user sees a line that says so.
+/// After this time without an answer the user sees a message.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Run a shell or a command at a server: kendall curve shell work
@@ -36,9 +36,9 @@ const SILENCE: Duration = Duration::from_secs(5);
         Without a command: a login shell on a terminal. With one: the user's shell runs it, on pipes, so that standard output and \
         standard error stay apart and bytes are unchanged; -t gives it a terminal. The exit status is the command's, 128 and the number \
         of the signal that ended it, or 255 where the connection or the server failed.\n\n\
-        A session goes on while its client changes its address, sleeps or is killed. The client connects again by itself; after it is \
-        gone, --list shows the session and --attach goes on with it.",
-    after_long_help = "Escapes, at the beginning of a line on a terminal:\n  ~.  end the session\n  ~d  detach: the session goes on\n  \
+        A session continues while its client changes its address, sleeps or is killed. The client reconnects automatically; after it has \
+        ended, --list shows the session and --attach continues it.",
+    after_long_help = "Escapes, at the beginning of a line on a terminal:\n  ~.  end the session\n  ~d  detach: the session continues\n  \
         ~?  list the escapes\n  ~~  a tilde\n\n\
         Examples:\n  kendall curve shell work\n  kendall curve shell work uptime\n  kendall curve shell work -- tar c project | tar x\n  \
         kendall curve shell -t work -- htop\n  kendall curve shell --list work\n  kendall curve shell --attach 3 work\n\n\
@@ -57,7 +57,7 @@ pub(crate) struct Shell {
     #[arg(long, short)]
     terminal: bool,
 
-    /// Go on with this session, as --list numbers it
+    /// Continue this session, by its number in --list
     #[arg(long, value_name = "ID", conflicts_with_all = ["command", "list", "end"])]
     attach: Option<u32>,
 

@@ -128,7 +128,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Fills the buffer with datagrams that are due, in place of what it held; false where there are none.
+    /// Replaces the content of the buffer by datagrams that are due; false if none is due.
     pub fn poll_transmit(&mut self, now: Duration, buffer: &mut TransmitBuffer) -> bool {
         buffer.clear();
         while let Some((to, cookie)) = self.cookies.front() {

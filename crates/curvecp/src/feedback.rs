@@ -1,4 +1,4 @@
-//! What two endpoints of this crate tell each other inside the padding of messages, which the reference ignores.
+//! Feedback between two endpoints of this crate, inside the padding of messages, which the reference ignores.
 //!
 //! Every message has at least 16 bytes of padding, enough for the fixed part, so it is in every message and no exchange
 //! is needed to agree on it: the first message that has it shows that the peer understands it.
@@ -29,9 +29,9 @@ const DELAY_UNIT_NS: u64 = 16_000;
 pub struct Feedback {
     /// The sender of this message would send more at once if it were allowed to.
     pub wants_window: bool,
-    /// The echoed message brought nothing that had not arrived before.
+    /// All data of the echoed message had arrived before.
     pub duplicate: bool,
-    /// The sender of this message has seen both streams end and all of its own acknowledged.
+    /// The sender of this message has seen both streams end, and all data that it sent is acknowledged.
     pub done: bool,
     /// More ranges have arrived than this message lists, all of them beyond those that it lists.
     pub more: bool,

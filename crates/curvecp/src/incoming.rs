@@ -172,7 +172,7 @@ impl Endpoint {
     /// Closes the client that has been silent longest, and at least since the given instant.
     ///
     /// The order is brought up to date here only, from its front. An entry that moves stays out of the way until its client
-    /// could be evicted again, so a full server does not look at all its clients for each new one.
+    /// could be evicted again, so a full server does not scan all its clients for each new one.
     fn evict(&mut self, silent_since: Duration) -> Option<()> {
         loop {
             let &(listed, id) = self.silence.first().filter(|(listed, _)| *listed <= silent_since)?;

@@ -85,7 +85,7 @@ impl AckFields {
 pub struct Header {
     /// Number of the message; 0 marks a pure acknowledgment, which is never acknowledged.
     pub id: u32,
-    /// Number of a message that has just arrived from the peer; 0 where there is none.
+    /// Number of a message that has just arrived from the peer; 0 where no message has.
     pub echo: u32,
     /// What has arrived of the peer's stream.
     pub acks: AckFields,

@@ -103,7 +103,7 @@ impl Path {
     }
 }
 
-/// IDs count from 1 to 2^32 - 1, then from 1 again; zero is none.
+/// IDs count from 1 to 2^32 - 1, then from 1 again; zero is not an ID.
 const IDS: u32 = u32::MAX;
 
 fn shifted(id: u32, by: u32) -> u32 {

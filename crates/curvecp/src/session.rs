@@ -33,7 +33,7 @@ pub(crate) struct Session {
     moves: u32,
 }
 
-/// Who talks to whom.
+/// The two ends of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     pub(crate) role: Role,

@@ -237,7 +237,7 @@ impl EndpointWorld {
                     continue;
                 };
                 if let Some(bit) = delivery.wrong_bit {
-                    // A checksum protects the headers; the rest arrives as if its checksum were right by chance.
+                    // A checksum protects the headers; the rest arrives as if its checksum happened to be right.
                     let Some(bit) = (bit as usize).checked_sub(8 * HEADERS) else { continue };
                     bytes[bit / 8] ^= 1 << (bit % 8);
                 }

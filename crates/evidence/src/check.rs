@@ -15,10 +15,10 @@ mod instruments;
 mod law;
 mod loads;
 mod run;
-mod seen;
 mod server;
 mod service;
 mod table;
+mod trial_set;
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub use law::{Closest, closest_law};
 pub use loads::{Load, check_loads};
 pub use table::check_table;
 
-use seen::Seen;
+use trial_set::TrialSet;
 
 /// Assumptions that a model, or the reader of a measurement, makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,10 +107,10 @@ pub enum Check {
     TotalTime,
 }
 
-/// What a check found.
+/// Whether an assumption of a model holds in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum AssumptionVerdict {
     /// The assumption does not hold, and that matters.
     Broken,
     /// The data are inconclusive.
@@ -134,7 +134,7 @@ pub struct Finding {
     /// What was checked.
     pub check: Check,
     /// Whether it holds.
-    pub verdict: Verdict,
+    pub verdict: AssumptionVerdict,
     /// Where, in words, such as "80/s" or "line 3".
     pub place: String,
     /// What was found and what it costs, in one to three sentences.
@@ -207,7 +207,7 @@ const MATTERS: f64 = 0.1;
 /// servers, capacity, discipline and classes. Checks that the rows cannot decide are inconclusive; checks that do not apply to the
 /// station are left out.
 pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<Finding> {
-    let seen = Seen::new(trials, station);
+    let seen = TrialSet::new(trials, station);
     let found = [
         arrivals::rate(&seen, setting),
         arrivals::law(&seen),
@@ -242,13 +242,13 @@ pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<
 }
 
 impl Finding {
-    fn new(check: Check, verdict: Verdict, sentence: impl Into<String>) -> Self {
+    fn new(check: Check, verdict: AssumptionVerdict, sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
         Self { check, verdict, place: String::new(), sentence, statistic: None, p_value: None, effect: None }
     }
 
     fn cannot_tell(check: Check, sentence: impl Into<String>) -> Self {
-        Self::new(check, Verdict::CannotTell, sentence)
+        Self::new(check, AssumptionVerdict::CannotTell, sentence)
     }
 
     fn at(self, place: impl Into<String>) -> Self {
@@ -319,7 +319,7 @@ impl fmt::Display for Check {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for AssumptionVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Broken => "broken",

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 pub use metric::{Better, Metric, Scale, Unit};
 pub use shift::{SHIFTED, Shift};
-pub use verdict::Verdict;
+pub use verdict::ComparisonVerdict;
 
 use kendall_stats::{
     Bootstrapped, Permuted, holm, median, median_difference, median_interval, rank_sum, signed_rank,
@@ -52,10 +52,10 @@ pub struct Side {
     pub runs: Vec<Run>,
 }
 
-/// Sides under the same circumstances: at one rate, of one length. The first is what the others are compared with.
+/// Sides under the same conditions, for example at one rate. Each later side is compared with the first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Place {
-    /// The circumstances in words; empty where there is only one place.
+pub struct SideGroup {
+    /// The conditions in words; empty where there is only one group.
     pub name: String,
     /// The sides, two at least.
     pub sides: Vec<Side>,
@@ -124,7 +124,7 @@ pub struct Compared {
     /// The permutation test; `None` without an interval.
     pub test: Option<Test>,
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
 }
 
 /// A ratio, or a difference of shares, with its 95 % interval.
@@ -149,8 +149,8 @@ pub struct Test {
     pub drawn: Option<u32>,
 }
 
-/// What is known of a metric before the tests are adjusted for each other.
-struct Found {
+/// The comparison of one metric before p-values are adjusted for the number of tests.
+struct UnadjustedComparison {
     compared: Compared,
     /// On the scale on which differences add up.
     interval: Option<Bootstrapped>,
@@ -158,11 +158,11 @@ struct Found {
     smallest_p: f64,
 }
 
-/// Compares each side with the first of its place.
-pub fn compare(metrics: &[Metric], places: &[Place], terms: &Terms) -> Comparison {
+/// Compares each side with the first of its group.
+pub fn compare(metrics: &[Metric], places: &[SideGroup], terms: &Terms) -> Comparison {
     let pairs = || places.iter().flat_map(|place| place.sides.iter().skip(1).map(move |side| (place, side)));
     let family = pairs().count() * metrics.len();
-    let mut found: Vec<Vec<Found>> = pairs()
+    let mut found: Vec<Vec<UnadjustedComparison>> = pairs()
         .map(|(place, side)| {
             let of_metric = |(index, metric)| found(metric, index, &place.sides[0], side, family, terms);
             metrics.iter().enumerate().map(of_metric).collect()
@@ -181,7 +181,7 @@ pub fn compare(metrics: &[Metric], places: &[Place], terms: &Terms) -> Compariso
 }
 
 /// Fills in the p-values that Holm adjusts over all tests.
-fn adjust(found: &mut [Vec<Found>]) {
+fn adjust(found: &mut [Vec<UnadjustedComparison>]) {
     let tests = || found.iter().flatten().filter_map(|found| Some(found.compared.test?.p_value));
     let mut adjusted = holm(&tests().collect::<Vec<f64>>()).into_iter();
     for found in found.iter_mut().flatten() {
@@ -191,7 +191,14 @@ fn adjust(found: &mut [Vec<Found>]) {
     }
 }
 
-fn found(metric: &Metric, index: usize, base: &Side, side: &Side, family: usize, terms: &Terms) -> Found {
+fn found(
+    metric: &Metric,
+    index: usize,
+    base: &Side,
+    side: &Side,
+    family: usize,
+    terms: &Terms,
+) -> UnadjustedComparison {
     let tell = |side: &Side| -> Vec<(Option<u64>, f64)> {
         let value = |run: &Run| Some((run.block, run.values.get(index).copied().flatten()?));
         side.runs.iter().filter_map(value).collect()
@@ -211,10 +218,10 @@ fn found(metric: &Metric, index: usize, base: &Side, side: &Side, family: usize,
         paired: differences.is_some(),
         effect: None,
         test: None,
-        verdict: Verdict::NotMeasured,
+        verdict: ComparisonVerdict::NotMeasured,
     };
     if runs.0.min(runs.1) < FEWEST_RUNS {
-        return Found { compared, interval: None, smallest_p: 1.0 };
+        return UnadjustedComparison { compared, interval: None, smallest_p: 1.0 };
     }
     // Each metric draws its own numbers.
     let seed = terms.seed.wrapping_add(index as u64);
@@ -239,7 +246,7 @@ fn found(metric: &Metric, index: usize, base: &Side, side: &Side, family: usize,
         hodges_lehmann: scale.shown(hodges_lehmann),
     });
     compared.test = Some(Test { p_value, p_holm: p_value, drawn });
-    Found { compared, interval, smallest_p }
+    UnadjustedComparison { compared, interval, smallest_p }
 }
 
 /// The differences within blocks, if there are enough blocks for their test, adjusted over the family, to reach significance. Otherwise
@@ -273,7 +280,7 @@ fn all_differences(first: &[f64], second: &[f64]) -> Vec<f64> {
     second.iter().flat_map(|b| first.iter().map(move |a| b - a)).collect()
 }
 
-impl Found {
+impl UnadjustedComparison {
     fn judged(self, tests: usize, terms: &Terms) -> Compared {
         let Self { mut compared, interval, smallest_p } = self;
         let fewer = compared.runs.0.min(compared.runs.1);
@@ -287,8 +294,8 @@ impl Found {
                 };
                 judged.verdict(&compared, terms)
             }
-            _ if fewer == 0 => Verdict::NotMeasured,
-            _ => Verdict::TooFewRuns { runs: fewer },
+            _ if fewer == 0 => ComparisonVerdict::NotMeasured,
+            _ => ComparisonVerdict::TooFewRuns { runs: fewer },
         };
         compared
     }

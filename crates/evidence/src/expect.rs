@@ -4,12 +4,12 @@
 //! interval lies on the right side of the limit, failed where the whole lies on the wrong one, and undecided between.
 //!
 //! ```
-//! use kendall_evidence::expect::{Expectation, Figure, Verdict};
+//! use kendall_evidence::expect::{Expectation, Figure, ExpectationVerdict};
 //! use kendall_station::Estimate;
 //!
 //! let expected: Expectation = "p99<50ms".parse().unwrap();
 //! let seen = Figure::Known(Estimate { value: 0.041, interval: Some((0.039, 0.044)) });
-//! assert_eq!(expected.judge(seen).verdict, Verdict::Met);
+//! assert_eq!(expected.judge(seen).verdict, ExpectationVerdict::Met);
 //! ```
 
 use std::fmt;
@@ -83,7 +83,7 @@ pub enum Figure {
 /// Whether an expectation is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ExpectationVerdict {
     /// The whole interval is on the right side.
     Met,
     /// The whole interval is on the wrong side.
@@ -98,7 +98,7 @@ pub struct Judged {
     /// What was expected.
     pub expected: Expectation,
     /// Whether it is met.
-    pub verdict: Verdict,
+    pub verdict: ExpectationVerdict,
     /// What was seen: times in seconds, rates per second, errors as a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Estimate>,
@@ -113,7 +113,7 @@ pub struct Judged {
 /// The values of all measures from the rows of trials: from an [`Answer`](kendall_station::Answer), a
 /// [`ClientSide`](crate::ClientSide), or any other type that has them.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct MeasuredValues<'a> {
     /// The response times.
     pub response: &'a Summary,
     /// Completed requests per second.
@@ -125,7 +125,7 @@ pub struct Seen<'a> {
     pub requests: u64,
 }
 
-impl Seen<'_> {
+impl MeasuredValues<'_> {
     /// The measured value of a measure. A quantile without enough answers is at least as long as the longest known one.
     pub fn figure(&self, measure: Measure) -> Figure {
         match measure {
@@ -165,7 +165,7 @@ impl Expectation {
                 Some(interval) => judged(self.by_interval(interval), Some(seen), false, None),
                 None => {
                     let why = "there is no interval to judge by".to_owned();
-                    judged(Verdict::Undecided, Some(seen), false, Some(why))
+                    judged(ExpectationVerdict::Undecided, Some(seen), false, Some(why))
                 }
             },
             Figure::AtLeast(least) => {
@@ -174,30 +174,32 @@ impl Expectation {
             }
             // A handful of requests that all last too long refutes a high quantile.
             Figure::Unknown { least: Some(least), .. } if self.side == Side::Below && least > self.limit => {
-                judged(Verdict::Failed, Some(Estimate::exact(least)), true, None)
+                judged(ExpectationVerdict::Failed, Some(Estimate::exact(least)), true, None)
             }
-            Figure::Unknown { why, .. } => judged(Verdict::Undecided, None, false, Some(why)),
+            Figure::Unknown { why, .. } => judged(ExpectationVerdict::Undecided, None, false, Some(why)),
         }
     }
 
-    fn by_interval(&self, (low, high): (f64, f64)) -> Verdict {
+    fn by_interval(&self, (low, high): (f64, f64)) -> ExpectationVerdict {
         let (right, wrong) = match self.side {
             Side::Below => (high <= self.limit, low > self.limit),
             Side::Above => (low >= self.limit, high < self.limit),
         };
         match (right, wrong) {
-            (true, _) => Verdict::Met,
-            (_, true) => Verdict::Failed,
-            _ => Verdict::Undecided,
+            (true, _) => ExpectationVerdict::Met,
+            (_, true) => ExpectationVerdict::Failed,
+            _ => ExpectationVerdict::Undecided,
         }
     }
 
     /// The worst of several verdicts: failed before undecided before met. Met where nothing is expected.
-    pub fn overall<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Verdict {
-        judged.into_iter().fold(Verdict::Met, |worst, one| match (worst, one.verdict) {
-            (Verdict::Failed, _) | (_, Verdict::Failed) => Verdict::Failed,
-            (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
-            _ => Verdict::Met,
+    pub fn overall<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> ExpectationVerdict {
+        judged.into_iter().fold(ExpectationVerdict::Met, |worst, one| match (worst, one.verdict) {
+            (ExpectationVerdict::Failed, _) | (_, ExpectationVerdict::Failed) => ExpectationVerdict::Failed,
+            (ExpectationVerdict::Undecided, _) | (_, ExpectationVerdict::Undecided) => {
+                ExpectationVerdict::Undecided
+            }
+            _ => ExpectationVerdict::Met,
         })
     }
 }
@@ -309,9 +311,9 @@ fn short(measure: Measure, limit: f64) -> String {
 impl fmt::Display for Judged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match self.verdict {
-            Verdict::Met => "met",
-            Verdict::Failed => "failed",
-            Verdict::Undecided => "undecided",
+            ExpectationVerdict::Met => "met",
+            ExpectationVerdict::Failed => "failed",
+            ExpectationVerdict::Undecided => "undecided",
         };
         write!(f, "{}: {verdict}", self.expected)?;
         if let Some(seen) = self.seen {
@@ -410,9 +412,9 @@ mod tests {
             let figure = || Figure::Known(Estimate { value: low + width / 2.0, interval: Some((low, low + width)) });
             let judge = |side| Expectation { measure: Measure::Mean, side, limit }.judge(figure()).verdict;
             let opposite = match judge(Side::Below) {
-                Verdict::Met => Verdict::Failed,
-                Verdict::Failed => Verdict::Met,
-                Verdict::Undecided => Verdict::Undecided,
+                ExpectationVerdict::Met => ExpectationVerdict::Failed,
+                ExpectationVerdict::Failed => ExpectationVerdict::Met,
+                ExpectationVerdict::Undecided => ExpectationVerdict::Undecided,
             };
             prop_assert!(judge(Side::Above) == opposite || low == limit || low + width == limit);
         }
@@ -425,12 +427,15 @@ mod tests {
             let seen = Estimate { value: f64::midpoint(low, high), interval: Some((low, high)) };
             expected.judge(Figure::Known(seen)).verdict
         };
-        assert_eq!(of(0.03, 0.05), Verdict::Met);
-        assert_eq!(of(0.03, 0.06), Verdict::Undecided);
-        assert_eq!(of(0.0501, 0.06), Verdict::Failed);
-        assert_eq!(expected.judge(Figure::AtLeast(0.06)).verdict, Verdict::Failed);
-        assert_eq!(expected.judge(Figure::AtLeast(0.04)).verdict, Verdict::Undecided);
-        assert_eq!(expected.judge(Figure::Known(Estimate::exact(0.01))).verdict, Verdict::Undecided);
+        assert_eq!(of(0.03, 0.05), ExpectationVerdict::Met);
+        assert_eq!(of(0.03, 0.06), ExpectationVerdict::Undecided);
+        assert_eq!(of(0.0501, 0.06), ExpectationVerdict::Failed);
+        assert_eq!(expected.judge(Figure::AtLeast(0.06)).verdict, ExpectationVerdict::Failed);
+        assert_eq!(expected.judge(Figure::AtLeast(0.04)).verdict, ExpectationVerdict::Undecided);
+        assert_eq!(
+            expected.judge(Figure::Known(Estimate::exact(0.01))).verdict,
+            ExpectationVerdict::Undecided
+        );
     }
 
     #[test]
@@ -441,7 +446,7 @@ mod tests {
             variance_s2: None,
             quantiles: vec![quantile(0.5, 0.01), quantile(0.9, 0.07)],
         };
-        let seen = |requests| Seen {
+        let seen = |requests| MeasuredValues {
             response: &response,
             throughput_per_s: Estimate::within(100.0, 1.0),
             errors: Estimate { value: 0.0, interval: Some((0.0, 0.004)) },
@@ -475,10 +480,14 @@ mod tests {
     fn the_worst_verdict_is_that_of_all() {
         let one =
             |verdict| Judged { expected: read("mean<1s"), verdict, seen: None, at_least: false, why: None };
-        let (met, failed, undecided) = (one(Verdict::Met), one(Verdict::Failed), one(Verdict::Undecided));
-        assert_eq!(Expectation::overall([]), Verdict::Met);
-        assert_eq!(Expectation::overall([&met, &undecided]), Verdict::Undecided);
-        assert_eq!(Expectation::overall([&failed, &undecided, &met]), Verdict::Failed);
+        let (met, failed, undecided) = (
+            one(ExpectationVerdict::Met),
+            one(ExpectationVerdict::Failed),
+            one(ExpectationVerdict::Undecided),
+        );
+        assert_eq!(Expectation::overall([]), ExpectationVerdict::Met);
+        assert_eq!(Expectation::overall([&met, &undecided]), ExpectationVerdict::Undecided);
+        assert_eq!(Expectation::overall([&failed, &undecided, &met]), ExpectationVerdict::Failed);
         let text = serde_json::to_string(&met).unwrap();
         assert_eq!(serde_json::from_str::<Judged>(&text).unwrap(), met);
     }

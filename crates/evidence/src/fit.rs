@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 use serde::Serialize;
 
 use candidate::Spec;
-use sample::{Prior, Sample, Seen};
+use sample::{Prior, Sample, SampleQuantity};
 
 pub use forecast::{Forecast, Highest, NoForecast, Slo, SloError, SloMeasure};
 pub(crate) use forecast::{highest_rate, meets};
@@ -37,9 +37,9 @@ pub use words::{Origin, Parameter, Quantity};
 /// The largest population of a model, that of `kendall predict --users` too.
 const MOST_USERS: u32 = 1_000_000;
 
-/// What the user knows of the station beforehand.
+/// The parameters of the station that the user gives; the fit estimates the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Given {
+pub struct KnownParameters {
     /// How many servers it has.
     pub servers: Option<u32>,
     /// How long a request is under way outside of it.
@@ -97,7 +97,7 @@ pub struct Fit {
 ///
 /// # Errors
 /// Fails on fewer than three steady points, and on points that are all of one load.
-pub fn fit(observations: &[Observation], given: Given) -> Result<Fit, NoFit> {
+pub fn fit(observations: &[Observation], given: KnownParameters) -> Result<Fit, NoFit> {
     let open = observations.iter().filter(|point| matches!(point.load, Load::Open { .. })).count();
     if open != 0 && open != observations.len() {
         return Err(NoFit::Mixed);
@@ -124,7 +124,7 @@ pub fn fit(observations: &[Observation], given: Given) -> Result<Fit, NoFit> {
     service.extend(low);
     let prior = service.iter().find(|service| service.used).and_then(ServiceTime::prior);
     let capacity = given.capacity.or_else(|| common(points.iter().map(|point| point.capacity)));
-    let known = Given { servers, delay_s, capacity };
+    let known = KnownParameters { servers, delay_s, capacity };
     let specs = specs(&samples, &points, known, scv);
     let (split, mut candidates) = ranking::ranked(&specs, &samples, prior);
     if candidates.is_empty() {
@@ -154,7 +154,7 @@ impl Fit {
 }
 
 /// The points that have a steady state, and why the others have none.
-fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<String>) {
+fn steady(observations: &[Observation], given: KnownParameters) -> (Vec<Observation>, Vec<String>) {
     let lossy = observations.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0));
     // Where points of a closed population have a throughput, the law that derives it from the response is for checks.
     let told = observations.iter().any(|point| point.throughput_per_s.is_some());
@@ -190,7 +190,7 @@ fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<
 }
 
 /// Why an open stream exceeds the station's capacity, if it does.
-fn overloaded(point: &Observation, rate_per_s: f64, given: Given) -> Option<String> {
+fn overloaded(point: &Observation, rate_per_s: f64, given: KnownParameters) -> Option<String> {
     let servers = given.servers.or(point.servers);
     let offered = point.service.zip(servers).map(|(service, m)| rate_per_s * service.mean_s / f64::from(m));
     let rho = offered.or(point.utilisation).filter(|rho| *rho >= 1.0);
@@ -227,11 +227,11 @@ fn check_processor(sampled: &mut ServiceTime, low: Option<&ServiceTime>, delay_s
 }
 
 /// The models that are tried.
-fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f64>) -> Vec<Spec> {
-    let Given { servers, delay_s, capacity } = known;
+fn specs(samples: &[Sample], points: &[Observation], known: KnownParameters, scv: Option<f64>) -> Vec<Spec> {
+    let KnownParameters { servers, delay_s, capacity } = known;
     let plain = |family| Spec { family, servers, capacity, delay_s: delay_s.or(Some(0.0)), scv };
     let delayed = |family| Spec { delay_s, ..plain(family) };
-    let closed = matches!(samples[0].seen, Seen::Throughput { .. });
+    let closed = matches!(samples[0].seen, SampleQuantity::Throughput { .. });
     let mut specs = if closed {
         vec![
             plain(Family::Exponential),

@@ -31,6 +31,6 @@ pub use measured::{
     little, measured, trend,
 };
 pub use replay::{
-    ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, Rules, Verdict,
-    candidates, replay,
+    ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, ReplayVerdict, Rules,
+    Visit, candidates, departures, replay,
 };

@@ -94,7 +94,7 @@ pub struct Probe {
     pub outcome: Outcome,
 }
 
-impl Found {
+impl PeakResult {
     /// The probes that count although they were disturbed and did not pass: however often they were repeated, they were disturbed.
     pub fn doubtful(&self) -> usize {
         evidence::believed(&self.probes).iter().filter(|probe| !probe.is_believed()).count()
@@ -108,9 +108,9 @@ impl Probe {
     }
 }
 
-/// What was found.
+/// The result of a search for the highest rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct PeakResult {
     /// The highest rate, per second: at most 6 % above one at which a probe passed. Another search ends within its interval in 95 of 100
     /// cases; where too few probes were near the limit to say that, it goes from the highest rate up to which every probe passed to the
     /// lowest from which every one failed. `None` where no rate passed, or where none failed.
@@ -124,18 +124,27 @@ pub struct Found {
     pub curve: Curve,
 }
 
+/// A search that ended before its answer was confirmed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unfinished<E> {
+    /// What the probes so far say.
+    pub found: PeakResult,
+    /// Why no other probe was made.
+    pub why: E,
+}
+
 /// Searches. `probe` loads the system at a rate and returns what it measured; `curve` is prior knowledge of the system, and
 /// `light_per_s` a rate that is certainly a light load.
 ///
 /// # Errors
-/// Hands on what `probe` fails with.
+/// Ends when `probe` fails, with what was found by then.
 pub fn search<E>(
     aim: &Aim,
     curve: Curve,
     light_per_s: f64,
     seed: u64,
     probe: &mut dyn FnMut(&Ask) -> Result<Sighting, E>,
-) -> Result<Found, E> {
+) -> Result<PeakResult, Box<Unfinished<E>>> {
     let mut search = Search {
         aim: *aim,
         curve,
@@ -147,17 +156,10 @@ pub fn search<E>(
         probes: Vec::new(),
         probe,
     };
-    for round in 0..ROUNDS {
-        while let Some(rate_per_s) = search.next() {
-            search.try_at(rate_per_s)?;
-        }
-        if search.confirm(seed.wrapping_add(round))? == Confirmed::Yes {
-            break;
-        }
+    match search.run(seed) {
+        Ok(()) => Ok(search.found()),
+        Err(why) => Err(Box::new(Unfinished { found: search.found(), why })),
     }
-    search.find_a_pass()?;
-    search.pass_near()?;
-    Ok(search.found())
 }
 
 struct Search<'p, E> {
@@ -183,6 +185,19 @@ enum Confirmed {
 }
 
 impl<E> Search<'_, E> {
+    fn run(&mut self, seed: u64) -> Result<(), E> {
+        for round in 0..ROUNDS {
+            while let Some(rate_per_s) = self.next() {
+                self.try_at(rate_per_s)?;
+            }
+            if self.confirm(seed.wrapping_add(round))? == Confirmed::Yes {
+                break;
+            }
+        }
+        self.find_a_pass()?;
+        self.pass_near()
+    }
+
     /// The next rate to try; `None` once the bracket is closed.
     fn next(&self) -> Option<f64> {
         if self.probes.len() >= MOST_PROBES {
@@ -319,11 +334,11 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    fn found(self) -> Found {
+    fn found(self) -> PeakResult {
         let Self { aim, probes, curve, light_per_s, .. } = self;
         let rate_per_s = evidence::crossing(&probes, &curve, aim.slo);
         let plain_probes = rate_per_s.map_or(0, |rate| plain_probes(rate.value, light_per_s));
-        Found { rate_per_s, probes, plain_probes, curve }
+        PeakResult { rate_per_s, probes, plain_probes, curve }
     }
 }
 

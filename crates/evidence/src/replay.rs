@@ -17,8 +17,9 @@ mod visits;
 use kendall_station::{Discipline, Servers};
 use serde::{Deserialize, Serialize};
 
-pub use candidates::{Candidate, Candidates, Verdict, candidates};
+pub use candidates::{Candidate, Candidates, ReplayVerdict, candidates};
 pub use fit::{Fit, Pair, QuantileError};
+pub use serve::{Visit, departures};
 
 use crate::{RowClass, Trial};
 use visits::Visits;

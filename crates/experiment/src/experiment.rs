@@ -1,4 +1,4 @@
-//! An experiment: what its file says, with every default filled in and every value checked.
+//! An experiment: the content of its file, with every default filled in and every value checked.
 
 mod level;
 mod written;
@@ -6,7 +6,7 @@ mod written;
 use std::path::PathBuf;
 
 use kendall_evidence::expect::Expectation;
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_station::Notation;
 
 use crate::link::{LINK, asked};
@@ -21,48 +21,48 @@ pub use level::Letter;
 /// An experiment file, read and checked.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name, which its results folder bears.
+    /// Its name, which is also that of its results folder.
     pub name: String,
-    /// What it asks, in a sentence.
+    /// Its question, a sentence.
     pub question: String,
-    /// What explains it, in plain paragraphs; empty for nothing.
+    /// Its explanation, in plain paragraphs; may be empty.
     pub notes: String,
-    /// How often each combination is tried; where a precision is asked for, at least.
+    /// The number of repeats of each combination; with a precision, the least number.
     pub repeats: u32,
-    /// How narrow intervals are to be; more blocks are run until they are.
+    /// The wanted width of the intervals; more blocks run until they are that narrow.
     pub precision: Option<Precision>,
-    /// A trial is disturbed, and tried again, where other programs and the host of a virtual machine took so large a share of
-    /// the machine beyond what is usual in the run.
+    /// The limit for a disturbed trial, which is repeated: the share of the machine that other programs and the host of a virtual
+    /// machine took, beyond what is usual in the run.
     pub disturbed_over: f64,
-    /// What is expected of the system.
+    /// The expectations of the system.
     pub expected: Vec<ExpectedAt>,
-    /// Whose capacity 100 % is.
+    /// The combination whose capacity is 100 %.
     pub calibration: Calibration,
-    /// Where all its random numbers come from; drawn by the laboratory if the file names none.
+    /// The seed of all its random numbers; the laboratory draws one if the file names none.
     pub seed: Option<u64>,
     /// The system that it serves and loads.
     pub system: &'static System,
-    /// Every parameter that has a value, in the order in which it is written out.
+    /// Every parameter that has a value, in the order of the written file.
     pub variables: Vec<Variable>,
-    /// Values that belong together, under a name: with more than one case, these are a factor too.
+    /// Named sets of values. More than one case form a factor.
     pub cases: Vec<Case>,
-    /// The stations that its measurements are compared with; empty for the one that the settings describe.
+    /// The stations to compare its measurements with; empty for the one that the settings describe.
     pub models: Vec<Model>,
-    /// Figures that others published of it.
+    /// Published figures to compare with.
     pub published: Vec<Published>,
     /// How its trials are watched.
     pub probing: Probing,
-    /// The folder that the files it names are relative to.
+    /// The folder to which paths in it are relative.
     pub folder: PathBuf,
 }
 
-/// Whose capacity 100 % is, where rates are shares.
+/// The combination whose capacity is 100 %, where rates are shares of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
-    /// That of each way of serving and asking.
+    /// Each combination of server and workload settings has its own.
     #[default]
     Each,
-    /// That of the first combination, for all: so that ways of serving are compared at one and the same rate.
+    /// The capacity of the first combination applies to all, so that server settings are compared at the same rate.
     Once,
 }
 
@@ -76,16 +76,16 @@ impl Calibration {
     }
 }
 
-/// The part of the file that a parameter belongs to.
+/// The section of the file that a parameter belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
-    /// How the system is served.
+    /// The server settings.
     System,
-    /// What its clients ask.
+    /// The requests of the clients.
     Workload,
-    /// What is between them.
+    /// The link between them.
     Link,
-    /// When they ask.
+    /// The arrivals of the requests.
     Load,
 }
 
@@ -103,7 +103,7 @@ impl Section {
         }
     }
 
-    /// The parameters it can hold, for a system.
+    /// The parameters of the section, for a system.
     pub fn parameters(self, system: &System) -> &'static [Parameter] {
         match self {
             Self::System => system.server,
@@ -114,65 +114,65 @@ impl Section {
     }
 }
 
-/// A parameter and its values. More than one make it a factor.
+/// A parameter and its values. More than one value make it a factor.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Where it stands.
+    /// Its section.
     pub section: Section,
-    /// What it is.
+    /// The parameter.
     pub parameter: &'static Parameter,
     /// Its values, at least one.
     pub values: Vec<Value>,
 }
 
-/// Values that belong together. What a case does not set is as in the experiment at large.
+/// A named set of values. Parameters that a case does not set have the value of the experiment.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its name: a level of the factor [`CASE`].
     pub name: String,
-    /// What it sets.
+    /// The values that it sets.
     pub values: Vec<(Section, &'static Parameter, Value)>,
 }
 
 /// The name of the factor whose levels are the cases.
 pub const CASE: &str = "case";
 
-/// Something that is varied.
+/// A factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
     /// Its name: that of a parameter, or [`CASE`].
     pub name: &'static str,
-    /// Where its parameter stands; `None` for the cases.
+    /// The section of its parameter; `None` for the cases.
     pub section: Option<Section>,
     /// Its levels.
     pub values: Vec<Value>,
 }
 
 impl Factor {
-    /// Whether its levels are words, which have no places on a line of numbers.
+    /// Whether its levels are words, which have no position on an axis.
     pub fn is_of_words(&self) -> bool {
         self.values.iter().any(|value| matches!(value, Value::Word(_)))
     }
 }
 
-/// A station to compare with, as `[[model]]` names it.
+/// A station to compare with, from `[[model]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The station without its rates; these are measured.
+    /// The station without its rates, which are measured.
     pub station: Notation,
 }
 
-/// What is expected, and where.
+/// An expectation and the combinations that it applies to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedAt {
     /// At combinations with these levels; empty for all.
     pub at: Vec<Level>,
-    /// What.
+    /// The expectation.
     pub expectation: Expectation,
 }
 
 impl ExpectedAt {
-    /// Whether it is expected of a combination.
+    /// Whether it applies to a combination.
     pub fn holds_for(&self, combination: &Combination) -> bool {
         let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
         self.at.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
@@ -182,16 +182,16 @@ impl ExpectedAt {
 /// A factor or parameter and one of its values.
 pub type Level = (&'static str, Value);
 
-/// A table of figures that others published, as `[[published]]` has it.
+/// A table of published figures, from `[[published]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Where they stand in print.
+    /// The source.
     pub source: String,
-    /// What they measure.
+    /// The measure.
     pub measure: Measure,
     /// Their unit: one of the measure's.
     pub unit: String,
-    /// The levels that the others are put in relation to; empty for none.
+    /// The levels of the baseline, to which the other figures are relative; empty for none.
     pub baseline: Vec<Level>,
     /// The figures.
     pub rows: Vec<PublishedRow>,
@@ -200,7 +200,7 @@ pub struct Published {
 /// One published figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedRow {
-    /// What it holds for: a value of every factor, at least.
+    /// The values that it holds for: at least one of every factor.
     pub levels: Vec<Level>,
     /// The figure, in the unit of its table.
     pub value: f64,
@@ -209,20 +209,20 @@ pub struct PublishedRow {
 /// One value for each parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Combination {
-    /// How the system is served.
+    /// The server settings.
     pub server: Settings,
-    /// What its clients ask.
+    /// The requests of the clients.
     pub workload: Settings,
-    /// What is between them.
+    /// The link between them.
     pub link: Settings,
-    /// When they ask.
+    /// The arrivals of the requests.
     pub load: Settings,
-    /// The factors' values in this combination, in the order of the factors.
+    /// The levels of this combination, in the order of the factors.
     pub levels: Vec<(&'static str, Value)>,
 }
 
 impl Combination {
-    /// The value of a parameter, whatever letter its level has.
+    /// The value of a parameter, also where its level is a letter.
     pub(crate) fn value(&self, name: &str) -> Option<&Value> {
         [&self.server, &self.workload, &self.link, &self.load]
             .into_iter()
@@ -240,7 +240,7 @@ impl Combination {
 }
 
 impl Experiment {
-    /// What is varied, the first varying slowest: the cases, and the parameters with more than one value.
+    /// The factors, the first varying slowest: the cases, and the parameters with more than one value.
     pub fn factors(&self) -> Vec<Factor> {
         let names = self.cases.iter().map(|case| Value::Word(case.name.clone())).collect();
         let cases = Factor { name: CASE, section: None, values: names };
@@ -295,11 +295,11 @@ impl Experiment {
         all
     }
 
-    /// The link of a combination; `None` where nothing is between its clients and its server.
+    /// The link of a combination; `None` where it has none.
     ///
     /// # Errors
-    /// Names the parameter that is at fault, and says in words what is wrong.
-    pub fn link(&self, combination: &Combination) -> Result<Option<Asked>, (&'static str, String)> {
+    /// Returns the name of the invalid parameter, and the reason as a sentence.
+    pub fn link(&self, combination: &Combination) -> Result<Option<LinkSettings>, (&'static str, String)> {
         asked(&combination.link)
     }
 

@@ -1,9 +1,9 @@
-//! What is wrong with an experiment file, and on which line.
+//! Faults of an experiment file, with the line of each.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A fault of an experiment file, shown with the line it is in.
+/// A fault of an experiment file, shown with its line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub struct Fault {
     /// The file's name.
@@ -14,14 +14,14 @@ pub struct Fault {
     pub column: usize,
     /// The text of that line.
     pub text: String,
-    /// How many characters of it are at fault.
+    /// The length of the invalid part, in characters.
     pub width: usize,
-    /// What is wrong and what to do.
+    /// The fault and its remedy.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault at a place in the text of a file, given in bytes.
+    /// Makes a fault at a byte range in the text of a file.
     pub fn at(file: &str, text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
         let start = place.start.min(text.len());
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -30,7 +30,7 @@ impl Fault {
         let end = place.end.clamp(start, line_start + line.len().max(start - line_start));
         let width = text[start..end].chars().count().max(1);
         let shown = without_secrets(text, &text[..line_start], line);
-        // The place may be in what is not shown.
+        // The range may lie in a part that is not shown.
         let length = shown.chars().count();
         let (column, width) = if shown == line {
             (column, width)
@@ -49,10 +49,10 @@ impl Fault {
     }
 }
 
-/// A line as it may be shown: of a workload of HTTP, whose headers and URL hold secrets, without texts. A text of several lines has
-/// lines that are no key with a number, and these are not shown at all.
+/// A line in the form that may be shown. Headers and URLs of an HTTP workload are secret, so their texts are left out. A line of
+/// a multi-line text is not a key with a number, and is not shown at all.
 fn without_secrets(text: &str, before: &str, line: &str) -> String {
-    // No experiment, but perhaps /proc/self/environ, which holds secrets.
+    // The file may be no experiment but, for example, /proc/self/environ, which holds secrets.
     if line.contains('\0') {
         return "…".into();
     }

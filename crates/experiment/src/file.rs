@@ -47,7 +47,7 @@ pub fn read(path: &Path, systems: &'static [System]) -> Result<Experiment, Exper
     read_with_text(path, systems).map(|(experiment, _)| experiment)
 }
 
-/// The same, with the text that was read.
+/// The same, and the text that was read.
 pub(crate) fn read_with_text(
     path: &Path,
     systems: &'static [System],
@@ -224,7 +224,7 @@ impl Reader<'_> {
             let parameter = self.parameter(parameters, key, &place, section.name())?;
             variables.push(Variable { section, parameter, values: self.values(parameter, value)? });
         }
-        // A key that marks a name as secret may stand behind the one with its value.
+        // A key that marks a name as secret may follow the one with the value.
         for Variable { parameter, values, .. } in &mut variables {
             if let Kind::Headers | Kind::Url | Kind::Body = parameter.kind {
                 for value in values {
@@ -284,7 +284,8 @@ impl Reader<'_> {
                 return Err(self.fault(item.span(), message));
             }
         };
-        // Before a record has a copy: what is no header may be a secret, and only values of headers are kept as references.
+        // Checked before a record copies it: a text that is not a header may be a secret, and only header values become
+        // references.
         let is_header = |line: &str| line.trim().is_empty() || line.starts_with('@') || line.contains(':');
         if matches!(kind, Kind::Headers) && !written.lines().all(is_header) {
             let message = format!(
@@ -318,7 +319,7 @@ impl Reader<'_> {
         Ok(Model { station: station.ok_or_else(missing)? })
     }
 
-    /// What only whole combinations show: loads that do not add up, and too many of them.
+    /// Checks that need whole combinations: loads that are inconsistent, and too many combinations.
     fn check(
         &self,
         experiment: &Experiment,

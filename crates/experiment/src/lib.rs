@@ -1,10 +1,10 @@
-//! What an experiment asks for: its file, the combinations of its factors, the loads and links of each, the seeded order of its
-//! trials, and the folder in which a run of it stands.
+//! An experiment: its file, the combinations of its factors, the loads and links of each, the seeded order of its trials, and the
+//! folder of a run.
 //!
-//! [`read`] checks an experiment file and names the line of each fault. [`RunFolder`] opens what a run left. Nothing here runs a
-//! trial or computes an answer, and nothing is written: `lab` runs what stands here, and `analysis` reads what the run left.
+//! [`read`] checks an experiment file and names the line of each fault. [`RunFolder`] opens the folder of a run. This crate runs
+//! no trial, computes no answer, and writes nothing: `lab` runs the trials, and `analysis` reads their records.
 //!
-//! No system is named here: systems are rows of a table ([`kendall_system::System`]) that the caller hands in.
+//! This crate names no system: the caller passes a table of systems ([`kendall_system::System`]).
 
 mod experiment;
 mod fault;

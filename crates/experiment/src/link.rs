@@ -1,6 +1,6 @@
-//! The link of an experiment: what `[link]` can say.
+//! The parameters of `[link]`.
 
-use kendall_link::{Asked, BackEnd};
+use kendall_link::{BackEnd, LinkSettings};
 use kendall_linkmodel::{Fault, Settings as Hop};
 
 use kendall_system::Settings;
@@ -18,7 +18,7 @@ macro_rules! setting {
     };
 }
 
-/// How many of the parameters are settings of the model: they stand first.
+/// The number of parameters that are settings of the model; they come first.
 const SETTINGS: usize = 10;
 
 /// The parameters of `[link]`.
@@ -48,7 +48,7 @@ pub const LINK: &[Parameter] = &[
     Parameter {
         name: "hops",
         help: "links in a row, instead of the settings of one: \"delay=5ms rate=100mbit > delay=20ms rate=10mbit\"",
-        kind: Kind::Word(|text| said(Asked::read_row(text))),
+        kind: Kind::Word(|text| said(LinkSettings::read_row(text))),
         default: None,
     },
     Parameter {
@@ -79,7 +79,7 @@ fn said<T>(result: Result<T, Fault>) -> Result<(), String> {
 /// The back end of sockets, which needs no namespaces.
 pub const RELAY: &str = "relay";
 
-/// The back end of packets that has this name.
+/// The back end of packets with this name.
 pub fn back_end(text: &str) -> Option<BackEnd> {
     BackEnd::ALL.into_iter().find(|known| known.name() == text)
 }
@@ -98,11 +98,11 @@ fn check_measure(text: &str) -> Result<(), String> {
     }
 }
 
-/// The link that `[link]` asks for in one combination; `None` where it asks for none.
+/// The link of one combination by `[link]`; `None` where it has none.
 ///
 /// # Errors
-/// Names the parameter that is at fault, and says in words what is wrong.
-pub(crate) fn asked(settings: &Settings) -> Result<Option<Asked>, (&'static str, String)> {
+/// Returns the name of the invalid parameter, and the reason as a sentence.
+pub(crate) fn asked(settings: &Settings) -> Result<Option<LinkSettings>, (&'static str, String)> {
     let named = |name| move |fault: Fault| (name, fault.to_string());
     let given = || LINK[..SETTINGS].iter().filter_map(|one| Some((one.name, settings.word(one.name)?)));
     let ways = [("up", settings.word("up")), ("down", settings.word("down"))];
@@ -111,7 +111,7 @@ pub(crate) fn asked(settings: &Settings) -> Result<Option<Asked>, (&'static str,
         let other = given().map(|(name, _)| name).chain(differing().map(|way| way.0)).next();
         return match other {
             Some(name) => Err((name, "stands beside hops; give each hop all its settings there".into())),
-            None => Asked::read_row(hops).map(Some).map_err(named("hops")),
+            None => LinkSettings::read_row(hops).map(Some).map_err(named("hops")),
         };
     }
     if given().next().is_none() && differing().next().is_none() {
@@ -129,7 +129,7 @@ pub(crate) fn asked(settings: &Settings) -> Result<Option<Asked>, (&'static str,
         hop.check().map_err(named(if differs.is_some() { name } else { last }))?;
         Ok(vec![hop])
     });
-    Ok(Some(Asked { up: up?, down: down? }))
+    Ok(Some(LinkSettings { up: up?, down: down? }))
 }
 
 #[cfg(test)]

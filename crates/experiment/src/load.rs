@@ -1,4 +1,4 @@
-//! The load of an experiment: how its parameters become arrivals, a stop and limits.
+//! The load of an experiment: turns its parameters into arrivals, an end and limits.
 
 mod stages;
 mod table;
@@ -20,7 +20,7 @@ use table::{gap_kind, timing};
 /// The load of one combination, with its values checked against each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// When requests come.
+    /// The arrivals.
     pub schedule: Schedule,
     /// Stop after this many requests.
     pub requests: Option<u64>,
@@ -28,11 +28,11 @@ pub struct Load {
     pub duration: Option<Duration>,
     /// The first part of a trial, which its answer leaves out.
     pub warmup: Warmup,
-    /// Give a request up after this time.
+    /// The time-out of a request.
     pub timeout: Duration,
-    /// Wait this long at the end.
+    /// The time to wait for answers at the end.
     pub drain: Duration,
-    /// At most this many connections.
+    /// The most connections.
     pub connections: u32,
     /// How to wait for the next send.
     pub timing: Timing,
@@ -40,23 +40,23 @@ pub struct Load {
     pub core: Option<u32>,
 }
 
-/// When requests come, as far as it is known before the capacity is.
+/// The arrivals, as far as they are known before the capacity is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     /// At a rate per second, given arrivals of one a second.
     Rate(f64, Arrivals),
     /// At a share of the capacity, given arrivals of one a second.
     Share(f64, Arrivals),
-    /// As told: a trace, stages or a closed population.
+    /// As given: a trace, stages or a closed population.
     Fixed(Arrivals),
 }
 
-/// The most sessions that may be expected to think at a time, at some 60 bytes each.
+/// The most sessions that may be expected to think at a time; each takes some 60 bytes.
 const SESSIONS_AT_MOST: f64 = 1e6;
 
-/// Which of the ways it is in which a load can be told.
+/// The form in which an experiment gives its load.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum LoadKind {
     Gaps,
     Stages,
     Trace,
@@ -65,7 +65,7 @@ enum Way {
     Sessions,
 }
 
-impl Way {
+impl LoadKind {
     fn of(arrivals: &str, settings: &Settings) -> Self {
         match arrivals {
             "closed" if settings.get("stages").is_some() => Self::ClosedStages,
@@ -77,7 +77,7 @@ impl Way {
         }
     }
 
-    /// Whether a parameter means anything here.
+    /// Whether a parameter applies to this kind of load.
     fn takes(self, name: &str) -> bool {
         match name {
             "rate" | "capacity" => matches!(self, Self::Gaps | Self::Sessions),
@@ -92,15 +92,15 @@ impl Way {
 }
 
 impl Load {
-    /// Reads the load from its parameters. Files are taken relative to `folder`.
+    /// Reads the load from its parameters. Paths are relative to `folder`.
     ///
     /// # Errors
-    /// Names the parameter that is missing or does not fit, and says what is wrong with it.
+    /// Returns the name of the missing or invalid parameter, and the reason.
     pub fn new(settings: &Settings, folder: &Path) -> Result<Self, (&'static str, String)> {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
-        let way = Way::of(arrivals, settings);
+        let way = LoadKind::of(arrivals, settings);
         if let Some((name, _)) = settings.iter().find(|(name, _)| !way.takes(name)) {
-            let beside = if matches!(way, Way::Stages | Way::ClosedStages) {
+            let beside = if matches!(way, LoadKind::Stages | LoadKind::ClosedStages) {
                 "beside stages".into()
             } else {
                 format!("with {arrivals} arrivals")
@@ -110,12 +110,12 @@ impl Load {
         if let Some(Value::Share(_)) = settings.get("capacity") {
             return Err((
                 "capacity",
-                "must be a rate, such as 100 or 2k: the capacity, which is 100 %".into(),
+                "must be a rate, such as 100 or 2k: the capacity that 100 % stands for".into(),
             ));
         }
         let schedule = match way {
-            Way::Closed => Schedule::Fixed(closed(settings)?),
-            Way::ClosedStages => {
+            LoadKind::Closed => Schedule::Fixed(closed(settings)?),
+            LoadKind::ClosedStages => {
                 let text = settings.word("stages").expect("there are stages");
                 let users = stages::read_users(text, think(settings)).map_err(|why| ("stages", why))?;
                 let cut = |time: Duration| users.until(time.as_secs_f64());
@@ -123,10 +123,10 @@ impl Load {
                     settings.time("duration").map_or_else(|| users.clone(), cut),
                 ))
             }
-            Way::Trace => Schedule::Fixed(trace(settings, folder)?),
-            Way::Sessions => sessions(settings)?,
-            Way::Stages => Schedule::Fixed(staged(arrivals, settings)?),
-            Way::Gaps => {
+            LoadKind::Trace => Schedule::Fixed(trace(settings, folder)?),
+            LoadKind::Sessions => sessions(settings)?,
+            LoadKind::Stages => Schedule::Fixed(staged(arrivals, settings)?),
+            LoadKind::Gaps => {
                 let kind = gap_kind(arrivals).map_err(|message| ("arrivals", message))?;
                 let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
                 let gap =
@@ -137,7 +137,7 @@ impl Load {
         let (requests, duration) = (settings.whole("requests"), settings.time("duration"));
         let ends = matches!(&schedule, Schedule::Fixed(arrivals) if arrivals.ends_s().is_some());
         if requests.is_none() && duration.is_none() && !ends {
-            return Err(("duration", "nothing says when to stop; set duration or requests".into()));
+            return Err(("duration", "the load has no end; set duration or requests".into()));
         }
         let warmup = warmup(settings);
         if duration.is_some_and(|duration| duration.is_zero()) {
@@ -166,7 +166,7 @@ impl Load {
         })
     }
 
-    /// The arrivals, once it is known what 100 % of the capacity is.
+    /// The arrivals, once the rate of 100 % is known.
     pub fn arrivals(&self, capacity_per_s: Option<f64>) -> Arrivals {
         let at = |rate_per_s, arrivals: &Arrivals| {
             arrivals.at_rate(rate_per_s).expect("streams and sessions can be of any rate")
@@ -181,7 +181,7 @@ impl Load {
         }
     }
 
-    /// What a run of this load is to do.
+    /// The plan of a run of this load.
     pub fn plan(&self, capacity_per_s: Option<f64>, seed: u64) -> Plan {
         Plan {
             requests: self.requests,
@@ -212,7 +212,7 @@ impl Load {
     }
 }
 
-/// Nanoseconds beyond those that 64 bits can tell, which are 292 years, are as good as them.
+/// Converts to nanoseconds; longer times than 64 bits can hold become the longest, which is 292 years.
 fn warmup(settings: &Settings) -> Warmup {
     match settings.get("warmup") {
         Some(Value::Word(_)) => Warmup::Auto,
@@ -221,15 +221,13 @@ fn warmup(settings: &Settings) -> Warmup {
     }
 }
 
-/// An open stream at the rate or with the mean gap that is set. `gap` is the law of its gaps, with the mean 1.
+/// An open stream with the given rate or mean gap. `gap` is the law of its gaps, with mean 1.
 fn open(name: &str, gap: Law, settings: &Settings) -> Result<Schedule, (&'static str, String)> {
     let once_a_second = Arrivals::Open { gap };
     match (settings.get("rate"), settings.time("gap")) {
-        (Some(_), Some(_)) => {
-            Err(("gap", "says the same as rate in another way; leave one of them out".into()))
-        }
+        (Some(_), Some(_)) => Err(("gap", "sets the rate, and so does rate; leave one of them out".into())),
         (None, Some(mean)) if mean.is_zero() => {
-            Err(("gap", "must be greater than 0; 1us is as good as all at once".into()))
+            Err(("gap", "must be greater than 0; 1us sends practically everything at once".into()))
         }
         (None, Some(mean)) => Ok(Schedule::Rate(mean.as_secs_f64().recip(), once_a_second)),
         (Some(Value::Share(share)), None) => Ok(Schedule::Share(*share, once_a_second)),
@@ -253,7 +251,7 @@ fn think(settings: &Settings) -> Law {
     }
 }
 
-/// Sessions that begin as a Poisson stream, so often that the rate is that of all their requests.
+/// Sessions that start as a Poisson stream, at the rate that gives all their requests the set rate.
 fn sessions(settings: &Settings) -> Result<Schedule, (&'static str, String)> {
     let Some(mean) = settings.number("requests-per-session") else {
         let why = "sessions need a number of requests, such as 5";

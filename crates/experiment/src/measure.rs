@@ -1,8 +1,8 @@
-//! What a published figure measures, and in which units.
+//! The measures of published figures, and their units.
 
 use serde::{Deserialize, Serialize};
 
-/// What a published figure measures.
+/// The measure of a published figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "what")]
 pub enum Measure {
@@ -15,7 +15,7 @@ pub enum Measure {
     },
     /// The mean of weight × response time: the score of priority workloads.
     WeightedResponse,
-    /// From the first request due to the last answer of a trial.
+    /// The time from the first due request to the last answer of a trial.
     TotalTime,
     /// Completed requests per second.
     Throughput,
@@ -34,7 +34,7 @@ impl Measure {
     pub const NAMES: [&str; 6] =
         ["mean-response", "weighted-response", "total-time", "throughput", "utilisation", "idle"];
 
-    /// The measure of this name, of one class or of all. `None` where it was not measured.
+    /// The measure of this name, for one class or for all requests. `None` if there is no such measure.
     pub fn named(name: &str, class: Option<String>) -> Option<Self> {
         Some(match (name, class) {
             ("mean-response", Some(class)) => Self::ClassResponse { class },
@@ -60,7 +60,7 @@ impl Measure {
         }
     }
 
-    /// What it is in words.
+    /// Its description.
     pub fn words(&self) -> String {
         match self {
             Self::ClassResponse { class } => format!("mean response of {class}"),
@@ -69,7 +69,7 @@ impl Measure {
         }
     }
 
-    /// The units in which it can be given, and how many seconds, requests per second or wholes each is.
+    /// The units of its values, each in seconds, requests per second or as a share.
     pub fn units(&self) -> &'static [(&'static str, f64)] {
         match self {
             Self::MeanResponse | Self::ClassResponse { .. } | Self::WeightedResponse | Self::TotalTime => {

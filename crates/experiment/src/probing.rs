@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use kendall_probe::DEFAULT_HZ;
 
-/// The usual interval between two readings.
+/// The default interval between two readings.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// How trials are watched.
+/// The settings for watching trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
     /// The interval between two readings; `None` for no watching.
     pub every: Option<Duration>,
-    /// How often a second of CPU time the stacks of the server are sampled, if they are.
+    /// The sampling rate of the server's stacks per second of CPU time, if they are sampled.
     pub profile_hz: Option<u32>,
 }
 
@@ -26,7 +26,7 @@ impl Probing {
     /// Nothing is watched.
     pub const OFF: Self = Self { every: None, profile_hz: None };
 
-    /// With stacks sampled, at the usual rate where none is asked for.
+    /// The same with sampled stacks, at the default rate where none is set.
     #[must_use]
     pub fn with_profile(self) -> Self {
         let profile_hz = Some(self.profile_hz.unwrap_or(DEFAULT_HZ));

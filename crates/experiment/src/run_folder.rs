@@ -1,9 +1,9 @@
-//! A run of an experiment in its folder: its combinations, its trials in order, what is done and what is left.
+//! The folder of a run: its combinations, its trials in order, which are done and which are left.
 
 use std::path::{Path, PathBuf};
 
 use kendall_archive::{read_json, trial_folder};
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_record::RecordError;
 use kendall_system::System;
 use serde::{Deserialize, Serialize};
@@ -13,12 +13,12 @@ use crate::file::{ExperimentError, read_with_text};
 use crate::load::Load;
 use crate::schedule::{Trial, block, schedule};
 
-/// The file of a trial's answer, in its folder. A trial is done when it is there.
+/// The file of a trial's answer, in its folder. It exists once the trial is done.
 pub const ANSWER: &str = "answer.json";
-/// A trial is tried again no more often than this.
+/// The most attempts at a trial.
 pub const MOST_ATTEMPTS: u32 = 2;
 
-/// Why a folder is no run that can be read.
+/// Why a folder cannot be read as a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum RunError {
@@ -32,7 +32,7 @@ pub enum RunError {
     NoRun(PathBuf),
 }
 
-/// The capacity that was found for one way of serving and asking.
+/// The capacity found for one combination of server and workload settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// The settings of server and workload.
@@ -48,15 +48,15 @@ pub struct RunFolder {
     text: String,
     folder: PathBuf,
     combinations: Vec<Combination>,
-    /// For each combination the first one that is asked the same.
+    /// For each combination the first one with the same workload and load.
     asks: Vec<usize>,
     loads: Vec<Load>,
-    links: Vec<Option<Asked>>,
+    links: Vec<Option<LinkSettings>>,
     trials: Vec<Trial>,
 }
 
 impl RunFolder {
-    /// The run in a folder that is there, whether it is done or was interrupted.
+    /// Opens the run in a folder, whether it is done or was interrupted.
     ///
     /// # Errors
     /// Fails where the folder holds no run, or its experiment file has a fault.
@@ -69,10 +69,10 @@ impl RunFolder {
         Ok(Self { text, ..Self::new(experiment, folder.into())? })
     }
 
-    /// A run of an experiment in a folder, as far as it has gone there.
+    /// A run of an experiment in a folder, with the trials that are done.
     ///
     /// # Errors
-    /// Fails where a combination has settings that cannot go together.
+    /// Fails where a combination has inconsistent settings.
     pub fn new(experiment: Experiment, folder: PathBuf) -> Result<Self, RunError> {
         let combinations = experiment.combinations();
         let at_fault = |(name, why)| RunError::Setting { name, why };
@@ -85,7 +85,7 @@ impl RunFolder {
         let trials = schedule(&asks, experiment.repeats, seed);
         let text = experiment.to_toml();
         let mut run = Self { experiment, text, folder, combinations, asks, loads, links, trials };
-        // A run that was resumed may have gone further than what it does in any case.
+        // A resumed run may have more blocks than the planned ones.
         while run.experiment.precision.is_some()
             && run.next_block().iter().any(|trial| run.trial_folder(trial).exists())
         {
@@ -94,7 +94,7 @@ impl RunFolder {
         Ok(run)
     }
 
-    /// Where its results are.
+    /// The folder of its results.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -114,7 +114,7 @@ impl RunFolder {
         &self.combinations
     }
 
-    /// The first combination that is asked the same as this one.
+    /// The first combination with the same workload and load as this one.
     pub fn asks(&self, combination: usize) -> usize {
         self.asks[combination]
     }
@@ -125,7 +125,7 @@ impl RunFolder {
     }
 
     /// The link of a combination, if it has one.
-    pub fn link(&self, combination: usize) -> Option<&Asked> {
+    pub fn link(&self, combination: usize) -> Option<&LinkSettings> {
         self.links[combination].as_ref()
     }
 
@@ -134,12 +134,12 @@ impl RunFolder {
         self.links.iter().any(Option::is_some)
     }
 
-    /// The trials that are planned, all of them first attempts.
+    /// The planned trials, all of them first attempts.
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
-    /// Plans another block, in which every combination is tried once more, and gives its trials.
+    /// Plans another block, which repeats every combination, and returns its trials.
     pub fn plan_block(&mut self) -> Vec<Trial> {
         let block = self.next_block();
         self.trials.extend(&block);
@@ -175,12 +175,12 @@ impl RunFolder {
             self.folder.join("trials").join(name)
         };
         let named = folder(&|(_, level)| level.to_string());
-        // Before long values had letters, they stood in the name.
+        // In records from before long values had letters, the folder's name contained the values.
         let former = folder(&|(name, level)| combination.value(name).unwrap_or(level).to_string());
         if former.exists() { former } else { named }
     }
 
-    /// Every attempt at every planned trial of which there is a record, if only of its beginning, with its folder.
+    /// Every recorded attempt at every planned trial, complete or not, with its folder.
     pub fn begun(&self) -> impl Iterator<Item = (PathBuf, Trial)> {
         let attempts = |trial: &Trial| {
             let trial = *trial;
@@ -207,7 +207,7 @@ impl RunFolder {
         if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
     }
 
-    /// What 100 % is for a combination, in requests per second: as the experiment says, or as it was found.
+    /// The rate of 100 % for a combination, in requests per second: from the experiment, or as measured.
     pub fn capacity_of(&self, combination: &Combination, capacities: &[Capacity]) -> Option<f64> {
         let found = || {
             let settings = settings(self.calibrated(combination));
@@ -224,7 +224,7 @@ fn asks(combinations: &[Combination]) -> Vec<usize> {
     combinations.iter().map(|this| first(this).expect("each is asked as itself")).collect()
 }
 
-/// The settings of server and workload, as text: what tells one way of serving and asking from another.
+/// The settings of server and workload, as the text that identifies them.
 pub fn settings(combination: &Combination) -> String {
     let all = combination.server.iter().chain(combination.workload.iter());
     all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")

@@ -10,24 +10,24 @@ pub struct Trial {
     pub number: usize,
     /// Its combination, as an index into [`crate::Experiment::combinations`].
     pub combination: usize,
-    /// Which repeat of its combination it is, from 0; all of one repeat are a block.
+    /// The repeat of its combination, from 0; the trials of one repeat form a block.
     pub repeat: u32,
-    /// Which attempt it is, from 0: what was disturbed is tried again, and asked the same again.
+    /// The attempt, from 0: a disturbed trial is repeated with the same requests.
     pub attempt: u32,
     /// The seed of its requests and arrivals.
     pub seed: u64,
 }
 
-/// Every combination `repeats` times, in randomised blocks: each repeat tries all combinations in an order of its
-/// own, so that a slow drift of the machine falls on all of them alike.
+/// Every combination `repeats` times, in randomised blocks: each repeat runs all combinations in a separate random order, so that
+/// a slow drift of the machine affects all of them alike.
 ///
-/// `asks` tells for each combination the first one that is asked the same. Trials of one repeat that are asked the same
-/// share a seed: ways to serve are compared on the same requests (common random numbers).
+/// `asks` gives for each combination the first one with the same workload and load. Such trials of one repeat share a seed:
+/// server settings are compared on the same requests (common random numbers).
 pub(crate) fn schedule(asks: &[usize], repeats: u32, seed: u64) -> Vec<Trial> {
     (0..repeats).flat_map(|repeat| block(asks, repeat, seed)).collect()
 }
 
-/// One block of them. Its trials are numbered after those of all blocks before it.
+/// One block of trials, numbered after those of all earlier blocks.
 pub(crate) fn block(asks: &[usize], repeat: u32, seed: u64) -> Vec<Trial> {
     let mut order: Vec<usize> = (0..asks.len()).collect();
     order.shuffle(&mut stream(seed, Purpose::Order, u64::from(repeat)));

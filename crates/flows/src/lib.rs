@@ -1,7 +1,8 @@
-//! Flows that compete for a link: the record that a run of them leaves, and what each flow got.
+//! Flows that compete for a link: the record of such a run, and the share of each flow.
 //!
-//! A record is a folder: [`About`] says what ran, [`Seen`] what arrived every 100 ms, and the folder `link` has the emulator's own
-//! log. [`Traces`] reads all of it; [`competition`] makes the result from it. A [`Tournament`] is a folder of such records.
+//! A record is a folder: [`About`] describes the run, [`ClientRecord`] has what arrived every 100 ms, and the folder `link` has
+//! the emulator's own log. [`Traces`] reads all of it; [`competition`] computes the result. A [`Tournament`] is a folder of such
+//! records.
 //!
 //! This crate starts nothing and opens no socket: the transport laboratory writes these records, the analysis reads them.
 
@@ -14,6 +15,6 @@ pub use measured::{
     Competition, FlowResult, Handshakes, Hop, Latency, competition, handshakes, jain, measured_from_ns,
 };
 pub use record::{
-    ABOUT, About, ECHO_PORT, FlowAbout, LINK, PROCESSOR_TIMES, SEEN, Seen, TOURNAMENT, Tick, Tournament,
-    Traces, Way,
+    ABOUT, About, ClientRecord, ECHO_PORT, FlowAbout, LINK, LinkDirection, PROCESSOR_TIMES, SEEN, TOURNAMENT,
+    Tick, Tournament, Traces,
 };

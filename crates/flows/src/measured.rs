@@ -1,9 +1,9 @@
-//! What a run says: goodput, fairness, cost, bytes on the wire, queue and latency. Pure functions of its traces.
+//! The results of a run: goodput, fairness, cost, bytes on the wire, queue and latency. Pure functions of its traces.
 
 use serde::{Deserialize, Serialize};
 
 use crate::link_log::{LinkRow, rows};
-use crate::record::{About, ECHO_PORT, Seen, Tick, Traces, Way};
+use crate::record::{About, ClientRecord, ECHO_PORT, LinkDirection, Tick, Traces};
 
 /// The measured span of flows, after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,16 +33,16 @@ pub struct Competition {
     pub failures: Vec<String>,
 }
 
-/// What one flow got.
+/// The result of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
-    /// What makes it: "curve", or "up:curve" from client to server.
+    /// Its source: "curve", or "up:curve" from client to server.
     pub source: String,
     /// Bytes of data that arrived, per second.
     pub goodput_bytes_per_s: f64,
-    /// Of all flows' bytes; 0 to 1.
+    /// The share of all flows' bytes, from 0 to 1.
     pub share: f64,
-    /// The longest time in which nothing arrived of it, to a tenth of a second; the rest of the span where it never went on.
+    /// The longest pause in its arrivals, to a tenth of a second; up to the end of the span where it never continued.
     pub longest_pause_s: f64,
 }
 
@@ -59,10 +59,10 @@ pub struct Hop {
     pub lost_packets: f64,
 }
 
-/// How long echoes took.
+/// The round-trip times of the echoes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// How many came back.
+    /// The number that came back.
     pub echoes: usize,
     /// The median.
     pub p50_s: Option<f64>,
@@ -74,28 +74,28 @@ pub struct Latency {
     /// under Working Conditions" (draft-ietf-ippm-responsiveness), of which the echoes are the probes on their own connection.
     #[serde(default)]
     pub round_trips_per_min: Option<f64>,
-    /// Sent and not answered.
+    /// The number without an answer.
     pub lost: usize,
 }
 
-/// What connections cost.
+/// The cost of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// What was connected with.
+    /// The source.
     pub source: String,
-    /// How many connections succeeded.
+    /// The number of successful connections.
     pub connections: usize,
     /// The median time from the first packet to the first byte of an answer.
     pub p50_s: Option<f64>,
     /// The longest.
     pub max_s: Option<f64>,
-    /// For a connection with one byte, its end included; Ethernet headers included.
+    /// The bytes of a connection that carries one byte, its end included; Ethernet headers included.
     pub bytes_to_server: f64,
-    /// The same of the other way.
+    /// The same for the other direction.
     pub bytes_to_client: f64,
-    /// Packets both ways.
+    /// Packets in both directions.
     pub packets: f64,
-    /// What failed.
+    /// The failures.
     pub failures: Vec<String>,
 }
 
@@ -118,18 +118,18 @@ fn span(ticks: &[Tick], from_ns: i64) -> Option<(&Tick, &Tick)> {
     Some((first, last))
 }
 
-/// The instant from which the flows of a run are measured: the last of them has run for the warm-up then.
-pub fn measured_from_ns(about: &About, seen: &Seen) -> i64 {
+/// The instant from which the flows of a run are measured: the end of the warm-up of the last of them.
+pub fn measured_from_ns(about: &About, seen: &ClientRecord) -> i64 {
     let latest_s = about.flows.iter().map(|flow| flow.after_s).fold(0.0, f64::max);
     seen.from_ns.saturating_add(((about.warm_up_s + latest_s) * 1e9) as i64)
 }
 
-/// What flows got once all of them had run for the warm-up.
+/// The results of the flows after the warm-up of the last of them.
 ///
 /// # Errors
-/// Says so where the run was too short, or the record has other flows than it says.
+/// Fails where the run was too short, or where the record has other flows than listed.
 pub fn competition(about: &About, traces: &Traces) -> Result<Competition, String> {
-    let Seen { ticks, echoes, from_ns, failures, .. } = &traces.seen;
+    let ClientRecord { ticks, echoes, from_ns, failures, .. } = &traces.seen;
     let flows = &about.flows;
     if ticks.iter().any(|tick| tick.bytes.len() != flows.len()) {
         return Err(format!("near.json does not count the bytes of {} flows", flows.len()));
@@ -167,8 +167,12 @@ pub fn competition(about: &About, traces: &Traces) -> Result<Competition, String
         receiver_cpu_s_per_gb: per_gb(last.processor_s - first.processor_s),
         wire_bytes_per_byte: (all > 0.0)
             .then(|| (log.sum("up", "offered_bytes") + log.sum("down", "offered_bytes")) / all),
-        hops: log.hops(Way::Down),
-        hops_up: if flows.iter().any(|flow| flow.way == Way::Up) { log.hops(Way::Up) } else { Vec::new() },
+        hops: log.hops(LinkDirection::Down),
+        hops_up: if flows.iter().any(|flow| flow.way == LinkDirection::Up) {
+            log.hops(LinkDirection::Up)
+        } else {
+            Vec::new()
+        },
         idle: latency(echoes, i64::MIN, *from_ns),
         loaded: latency(echoes, first.at_ns, last.at_ns),
         failures: failures.clone(),
@@ -210,14 +214,14 @@ fn latency(echoes: &[(i64, Option<i64>)], from_ns: i64, to_ns: i64) -> Latency {
     }
 }
 
-/// From round trips in ascending order: a minute through the mean of all but the slowest 5 %.
+/// Computes the rate from ascending round-trip times: a minute divided by the mean of all but the slowest 5 %.
 fn round_trips_per_min(sorted: &[f64]) -> Option<f64> {
     let kept = &sorted[..(sorted.len() as f64 * 0.95).ceil() as usize];
     let sum: f64 = kept.iter().sum();
     (sum > 0.0).then(|| 60.0 * kept.len() as f64 / sum)
 }
 
-/// What a connection of a source cost.
+/// The cost of a connection of a source.
 pub fn handshakes(source: String, traces: &Traces) -> Handshakes {
     let mut times: Vec<f64> = traces.seen.handshakes_ns.iter().map(|ns| *ns as f64 / 1e9).collect();
     times.sort_by(f64::total_cmp);
@@ -252,13 +256,13 @@ impl Log<'_> {
         })
     }
 
-    /// A count over the first hop: what was sent.
+    /// A count over the first hop: the number sent.
     fn sum(&self, direction: &str, quantity: &str) -> f64 {
         let values = self.traces.link.values(quantity);
         self.rows(direction).filter(|row| row.hop == 1).filter_map(|row| *values.get(row.place)?).sum()
     }
 
-    fn hops(&self, way: Way) -> Vec<Hop> {
+    fn hops(&self, way: LinkDirection) -> Vec<Hop> {
         let of = |name| self.traces.link.values(name);
         let (mean, max) = (of("queue_delay_mean_s"), of("queue_delay_max_s"));
         let packets = of("delivered_packets");

@@ -1,4 +1,4 @@
-//! The files of a record, written by the transport laboratory and read back as a whole.
+//! The files of a record: the transport laboratory writes them, and this module reads them.
 
 use std::fs;
 use std::path::Path;
@@ -8,25 +8,25 @@ use kendall_archive::series::Series;
 use kendall_record::RecordError;
 use serde::{Deserialize, Serialize};
 
-/// What ran.
+/// The description of the run.
 pub const ABOUT: &str = "flows.json";
-/// What the client's end saw.
+/// The measurements of the client's end.
 pub const SEEN: &str = "near.json";
 /// Processor times of the server's end, a line for each instant: nanoseconds, then seconds of all threads.
 pub const PROCESSOR_TIMES: &str = "far.txt";
 /// The folder of the link's own record.
 pub const LINK: &str = "link";
-/// Which records a tournament has.
+/// The list of records in a tournament.
 pub const TOURNAMENT: &str = "compete.json";
-/// The port of the echoes beside the flows.
+/// The port of the echoes that run with the flows.
 pub const ECHO_PORT: u16 = 5200;
 
-/// What ran: the flows, their link, and how they were measured.
+/// The description of a run: the flows, their link, and how they were measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// When it began, in UTC.
+    /// The start, in UTC.
     pub started_utc: String,
-    /// The command that makes such a record again.
+    /// The command that repeats the run.
     pub command: String,
     /// The link, as settings of hops with > between them.
     pub link: String,
@@ -34,9 +34,9 @@ pub struct About {
     pub congestion: String,
     /// The seed of losses and delays on the link.
     pub seed: u64,
-    /// The kind of the echoes beside the flows.
+    /// The kind of the echoes that run with the flows.
     pub echo: String,
-    /// How long flows ran before they were measured, once the last had begun.
+    /// The warm-up of the flows, from the start of the last of them.
     pub warm_up_s: f64,
     /// The flows, in the order in which the user named them.
     pub flows: Vec<FlowAbout>,
@@ -45,24 +45,24 @@ pub struct About {
 /// One of the flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowAbout {
-    /// What makes it: "curve", "ssh".
+    /// Its source: "curve", "ssh".
     pub source: String,
     /// The port of its server.
     pub port: u16,
-    /// How much later than the first flows it begins.
+    /// How much later than the first flows it starts.
     pub after_s: f64,
     /// Whether the processor time of both its ends was counted. In old records that is so where both were this program.
     #[serde(alias = "is_ours")]
     pub cpu_is_known: bool,
-    /// Which way its bytes go.
+    /// The direction of its bytes.
     #[serde(default)]
-    pub way: Way,
+    pub way: LinkDirection,
 }
 
-/// A way over a link.
+/// The direction of a flow over a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum LinkDirection {
     /// From server to client.
     #[default]
     Down,
@@ -70,8 +70,8 @@ pub enum Way {
     Up,
 }
 
-impl Way {
-    /// Its name in the log of a link.
+impl LinkDirection {
+    /// The name in the log of a link.
     pub fn name(self) -> &'static str {
         match self {
             Self::Down => "down",
@@ -81,18 +81,18 @@ impl Way {
 }
 
 impl FlowAbout {
-    /// What it is, with its way where that is not the usual one: "curve", "up:curve".
+    /// Its source, with the direction where that is not the default: "curve", "up:curve".
     pub fn kind(&self) -> String {
         match self.way {
-            Way::Down => self.source.clone(),
-            Way::Up => format!("up:{}", self.source),
+            LinkDirection::Down => self.source.clone(),
+            LinkDirection::Up => format!("up:{}", self.source),
         }
     }
 }
 
-/// What the client's end saw. Instants are of the monotonic clock.
+/// The measurements of the client's end. Instants are of the monotonic clock.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ClientRecord {
     /// Every 100 ms: the instant, the processor time, and all bytes that had arrived of each flow.
     pub ticks: Vec<Tick>,
     /// Echoes: when each was sent and how long it took, if it came back.
@@ -105,7 +105,7 @@ pub struct Seen {
     pub failures: Vec<String>,
 }
 
-/// What had happened by an instant.
+/// The totals at an instant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tick {
     /// The instant.
@@ -116,27 +116,27 @@ pub struct Tick {
     pub bytes: Vec<u64>,
 }
 
-/// Records of every two of some kinds.
+/// The records of every pair of some sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tournament {
-    /// When it began, in UTC.
+    /// The start, in UTC.
     pub started_utc: String,
-    /// The command that makes such records again.
+    /// The command that repeats the records.
     pub command: String,
-    /// The kinds, in the order in which the user named them.
+    /// The sources, in the order in which the user named them.
     pub kinds: Vec<String>,
     /// The folder of each pair, within that of the tournament.
     pub pairs: Vec<String>,
 }
 
-/// What a run left.
+/// The record of a run.
 #[derive(Debug)]
 pub struct Traces {
-    /// What the client's end saw.
-    pub seen: Seen,
+    /// The measurements of the client's end.
+    pub seen: ClientRecord,
     /// Instants and processor times of the server's end.
     pub far: Vec<(i64, f64)>,
-    /// What each flow did on each hop, every 10 ms; instants count from `start_ns`.
+    /// The counts of each flow on each hop, every 10 ms; times count from `start_ns`.
     pub link: Series,
     /// The instant of the monotonic clock from which those of `link` count.
     pub start_ns: i64,
@@ -148,10 +148,10 @@ struct LinkRecord {
 }
 
 impl Traces {
-    /// Reads what a run left in a folder.
+    /// Reads the record of a run in a folder.
     ///
     /// # Errors
-    /// Fails where a file is missing or is something else.
+    /// Fails where a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
         let seen = read_json(&folder.join(SEEN))?;
         let LinkRecord { start_ns } = read_json(&folder.join(LINK).join("link.json"))?;

@@ -12,7 +12,7 @@ use crate::print;
 use crate::systems::SYSTEMS;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct CheckOptions {
     /// The folder of a run, results/EXPERIMENT/INSTANT; tables as CSV, JSON or Parquet with headers such as
     /// rate,service_mean_ms,mean_ms; or outputs of wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust, one file per load
     #[arg(required = true, value_name = "MEASURED")]
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn check(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn check(options: &CheckOptions) -> anyhow::Result<ExitCode> {
     let (findings, warnings) = options.findings()?;
     if options.json {
         print::json(&serde_json::json!({ "warnings": warnings, "findings": findings }))?;
@@ -38,7 +38,7 @@ pub(crate) fn check(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Options {
+impl CheckOptions {
     fn findings(&self) -> anyhow::Result<(Vec<Finding>, Vec<String>)> {
         Ok(match input::measured(&self.measured)? {
             Measured::Run(folder) => (kendall_analysis::analyse(folder, SYSTEMS)?.checks, Vec::new()),

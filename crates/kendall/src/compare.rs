@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use kendall_analysis::{Rounds, Sides};
-use kendall_evidence::compare::{Compared, Comparison, Terms, Verdict, compare as compared};
+use kendall_evidence::compare::{Compared, Comparison, ComparisonVerdict, Terms, compare as compared};
 use kendall_evidence::expect::{self, Judged};
 use kendall_report::versus;
 
@@ -18,7 +18,7 @@ use crate::{INTERRUPTED, print};
 use servers::{Measuring, is_url};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct CompareOptions {
     /// The sides to compare; the first is the baseline. Each is a URL of a server, which is measured at --rate; a folder of a run or of
     /// a recorded load; a file with a number or a row for each run; or an output of wrk, oha, k6 and similar tools. Give several of one
     /// side as NAME=PATH,PATH or NAME='new-*'. With --by, the folder of one run
@@ -131,7 +131,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn compare(options: &CompareOptions) -> anyhow::Result<ExitCode> {
     let Some(Measured { mut sides, expected, kept_up }) = read(options)? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
@@ -156,7 +156,7 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
 /// A server, and what was expected of it.
 type Expected = (String, Vec<Judged>);
 
-impl Options {
+impl CompareOptions {
     fn are_servers(&self) -> bool {
         self.sides.iter().any(|side| side.url.is_some())
     }
@@ -203,7 +203,7 @@ struct Measured {
 }
 
 /// The sides, from their files or by measuring them; `None` after Ctrl-C.
-fn read(options: &Options) -> anyhow::Result<Option<Measured>> {
+fn read(options: &CompareOptions) -> anyhow::Result<Option<Measured>> {
     if options.are_servers() {
         if options.by.is_some() {
             bail!("--by compares within one run: give its folder, not a server");
@@ -250,28 +250,28 @@ fn choose(sides: &mut Sides, wanted: &[String]) -> anyhow::Result<()> {
 }
 
 /// The comparison as an expectation that no metric of any side is worse. A metric that a side lacks is undecided.
-fn worst(comparison: &Comparison, wanted: &[String]) -> expect::Verdict {
+fn worst(comparison: &Comparison, wanted: &[String]) -> expect::ExpectationVerdict {
     let compared = || comparison.against.iter().flat_map(|against| &against.metrics);
     let is_open = |compared: &Compared| match compared.verdict {
-        Verdict::Undecided { .. } | Verdict::TooFewRuns { .. } => true,
-        Verdict::NotMeasured => {
+        ComparisonVerdict::Undecided { .. } | ComparisonVerdict::TooFewRuns { .. } => true,
+        ComparisonVerdict::NotMeasured => {
             !wanted.is_empty() || compared.medians.0.is_some() != compared.medians.1.is_some()
         }
-        Verdict::Better | Verdict::Worse | Verdict::Equivalent => false,
+        ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent => false,
     };
-    let is_told = |compared: &Compared| compared.verdict != Verdict::NotMeasured;
-    if compared().any(|compared| compared.verdict == Verdict::Worse) {
-        expect::Verdict::Failed
+    let is_told = |compared: &Compared| compared.verdict != ComparisonVerdict::NotMeasured;
+    if compared().any(|compared| compared.verdict == ComparisonVerdict::Worse) {
+        expect::ExpectationVerdict::Failed
     } else if compared().any(is_open) || !compared().any(is_told) {
-        expect::Verdict::Undecided
+        expect::ExpectationVerdict::Undecided
     } else {
-        expect::Verdict::Met
+        expect::ExpectationVerdict::Met
     }
 }
 
 /// The worse of two verdicts.
-fn worse(one: expect::Verdict, other: expect::Verdict) -> expect::Verdict {
-    use expect::Verdict::{Failed, Met, Undecided};
+fn worse(one: expect::ExpectationVerdict, other: expect::ExpectationVerdict) -> expect::ExpectationVerdict {
+    use expect::ExpectationVerdict::{Failed, Met, Undecided};
     match (one, other) {
         (Failed, _) | (_, Failed) => Failed,
         (Undecided, _) | (_, Undecided) => Undecided,

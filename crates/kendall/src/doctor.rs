@@ -18,7 +18,7 @@ use crate::print::{self, Form};
 use crate::quiet;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct DoctorOptions {
     /// Wait until other programs leave the machine idle, at most this long, and report which do not. Exit status 1 if they do not
     #[arg(long, value_name = "DURATION", value_parser = positive_time)]
     wait_quiet: Option<Duration>,
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn doctor(options: &DoctorOptions) -> anyhow::Result<ExitCode> {
     if let Some(at_most) = options.wait_quiet {
         return quiet::wait(at_most, Form::of(options.json));
     }

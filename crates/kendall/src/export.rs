@@ -21,7 +21,7 @@ static FORMATS: LazyLock<String> =
     LazyLock::new(|| format!("The format, which may be given several times: {}", export::in_words()));
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ExportOptions {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or one that kendall load --record wrote
     results: PathBuf,
 
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     format: Vec<&'static dyn Format>,
 
     /// The folder to write to [default: export in the folder of the run]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl FromStr for Export {
     }
 }
 
-pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn export(options: &ExportOptions) -> anyhow::Result<ExitCode> {
     let to = |format: &dyn Format| options.out.as_ref().map(|folder| folder.join(format.file()));
     let wanted: Vec<Export> =
         options.format.iter().map(|&format| Export { format, to: to(format) }).collect();

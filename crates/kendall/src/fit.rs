@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_evidence::check::{Finding, Verdict, check_table};
+use kendall_evidence::check::{AssumptionVerdict, Finding, check_table};
 use kendall_evidence::fit::{
-    Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
+    Candidate, Fit, KnownParameters, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
 use kendall_report::picture;
 use kendall_solvecli::Figure;
@@ -21,14 +21,14 @@ use crate::{input, print};
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of
+    /// The folder of a run, results/EXPERIMENT/INSTANT, or the folders of recorded loads of one server; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of
     /// wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust, one file per load
     #[arg(required = true, value_name = "MEASURED")]
-    measured: Vec<PathBuf>,
+    pub(crate) measured: Vec<PathBuf>,
 
     /// The points to use of a run that varied more than the load, such as "workers 2"
     #[arg(long, value_name = "FACTOR VALUE")]
-    group: Option<String>,
+    pub(crate) group: Option<String>,
 
     /// Time that passes outside the station, such as 0.02 or 20ms; from timestamps or fitted if not given
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
@@ -44,7 +44,7 @@ pub(crate) struct Measured {
 }
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct FitOptions {
     #[command(flatten)]
     measured: Measured,
 
@@ -78,7 +78,7 @@ impl Measured {
     /// Reads the points and fits them.
     pub(crate) fn fit(&self) -> anyhow::Result<Read> {
         let Points { points, warnings, findings, understood } = self.points()?;
-        let given = Given { servers: self.servers, delay_s: self.delay, capacity: self.capacity };
+        let given = KnownParameters { servers: self.servers, delay_s: self.delay, capacity: self.capacity };
         let has_time =
             points.iter().any(|point| point.response_s.is_some() || point.throughput_per_s.is_some());
         let columns =
@@ -129,7 +129,7 @@ impl Measured {
     }
 }
 
-pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn fit(options: &FitOptions) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings, findings } = options.measured.fit()?;
     if let Ok(fit) = &fit {
         options.figure.draw(|| picture::fitted(options.measured.name(), fit))?;
@@ -141,7 +141,7 @@ pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
     }
     warnings.iter().for_each(|warning| print::note(&format!("Note: {warning}.")));
     let broken: Vec<Finding> =
-        findings.into_iter().filter(|finding| finding.verdict == Verdict::Broken).collect();
+        findings.into_iter().filter(|finding| finding.verdict == AssumptionVerdict::Broken).collect();
     if !broken.is_empty() {
         print::checks(&broken)?;
         print::out("\n")?;

@@ -1,7 +1,7 @@
 //! The exit status of commands that judge expectations.
 
 use clap::{Args, ValueEnum};
-use kendall_evidence::expect::Verdict;
+use kendall_evidence::expect::ExpectationVerdict;
 
 /// Exit status where an expectation or an objective failed, or one side of a comparison is worse.
 pub(crate) const NOT_AS_EXPECTED: u8 = 4;
@@ -30,11 +30,11 @@ impl Gate {
 
     /// The exit status for the worst verdict of a run. If the system could not keep up with the load, an expectation that is met
     /// may fail in a longer run, so it counts as undecided.
-    pub(crate) fn status(self, verdict: Option<Verdict>, kept_up: bool) -> u8 {
+    pub(crate) fn status(self, verdict: Option<ExpectationVerdict>, kept_up: bool) -> u8 {
         match verdict {
             None => 0,
-            Some(Verdict::Failed) => NOT_AS_EXPECTED,
-            Some(Verdict::Met) if kept_up => 0,
+            Some(ExpectationVerdict::Failed) => NOT_AS_EXPECTED,
+            Some(ExpectationVerdict::Met) if kept_up => 0,
             Some(_) if self.allows_undecided() => 0,
             Some(_) => UNDECIDED,
         }

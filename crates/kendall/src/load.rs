@@ -29,7 +29,7 @@ use crate::options::{given, options};
 use crate::print::Form;
 use crate::push::PushOptions;
 use crate::record::ensure_new;
-use crate::target::{Asked, Target};
+use crate::target::{Target, TargetSettings};
 use crate::{INTERRUPTED, print, quiet};
 use pushed::PushedLoad;
 use watched::ProbeOptions;
@@ -38,17 +38,14 @@ use watched::ProbeOptions;
 const LONGEST: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct LoadOptions {
     /// The server and the requests, as a URL: http://127.0.0.1:8080/path, or a system of kendall's with parameters,
     /// reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20
     #[arg(value_name = "URL")]
     target: String,
 
     #[command(flatten)]
-    asked: Asked,
-
-    #[command(flatten)]
-    load: LoadOptions,
+    load: LoadSettings,
 
     /// End the run once the half-width of the 95 % interval is at most this share, such as 5%; at the latest after 10 minutes,
     /// --duration or --requests
@@ -75,8 +72,8 @@ pub(crate) struct Options {
     probe: ProbeOptions,
 
     /// Record the run in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html; kendall report
-    /// FOLDER prints it again
-    #[arg(long, value_name = "FOLDER")]
+    /// DIR prints it again
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Also write the record in the format of other tools; may be given several times: csv, json, parquet or hdr, or with a path as in
@@ -98,6 +95,10 @@ pub(crate) struct Options {
     /// Print JSON, and show nothing while it runs
     #[arg(long)]
     json: bool,
+
+    // Last, so that help shows it after the load.
+    #[command(flatten)]
+    asked: TargetSettings,
 }
 
 /// "5%" or "0.05".
@@ -117,7 +118,7 @@ fn response_measure(text: &str) -> Result<Measure, String> {
 }
 
 /// The parameters of a load that were given as options, from the same table as in experiment files.
-struct LoadOptions(Settings);
+struct LoadSettings(Settings);
 
 /// The short forms that users of other load generators expect.
 const SHORT: [(&str, char); 4] = [("connections", 'c'), ("rate", 'r'), ("timeout", 't'), ("requests", 'n')];
@@ -126,7 +127,7 @@ const MODERATE_PER_S: f64 = 100.0;
 /// The duration of a load that does not say when it ends.
 const FEW_SECONDS: Duration = Duration::from_secs(5);
 
-impl LoadOptions {
+impl LoadSettings {
     /// All parameters of the load, and those among them that are chosen because nothing says otherwise, as they are written. Users without
     /// a law of arrivals are a closed load.
     fn complete(&self, longest: Duration) -> (Settings, Vec<String>) {
@@ -151,7 +152,7 @@ impl LoadOptions {
     }
 }
 
-impl Args for LoadOptions {
+impl Args for LoadSettings {
     fn augment_args(command: Command) -> Command {
         let short = |arg: &Arg| SHORT.iter().find(|(name, _)| arg.get_id() == name).map(|(_, short)| *short);
         command.args(options(LOAD).map(|arg| match short(&arg) {
@@ -165,7 +166,7 @@ impl Args for LoadOptions {
     }
 }
 
-impl FromArgMatches for LoadOptions {
+impl FromArgMatches for LoadSettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         Ok(Self(given(LOAD, matches)))
     }
@@ -176,7 +177,7 @@ impl FromArgMatches for LoadOptions {
     }
 }
 
-pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn load(options: &LoadOptions) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let server = options.probe.process(target.address)?;
     let longest = if options.precision.is_some() { LONGEST } else { FEW_SECONDS };
@@ -266,7 +267,7 @@ fn calibrate(
     Ok(Some(found_per_s))
 }
 
-impl Options {
+impl LoadOptions {
     /// Makes the load, shows it meanwhile, and reports it to other tools.
     fn run(&self, trial: &LoadTrial<'_>, cancel: &AtomicBool) -> anyhow::Result<TrialResult> {
         let progress = Arc::new(Progress::default());
@@ -320,7 +321,7 @@ pub(crate) fn write_page(result: &TrialResult, folder: &Path) -> anyhow::Result<
 }
 
 /// The command without what is no parameter of a load.
-pub(crate) fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
+pub(crate) fn again(target: &str, asked: &TargetSettings, settings: &Settings) -> String {
     let defaults = Settings::defaults(LOAD);
     let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));
     let options: String =
@@ -335,8 +336,8 @@ mod tests {
     #[test]
     fn parameters_that_are_left_out_are_chosen_and_users_are_a_closed_load() {
         let complete = |words: &[&str]| {
-            let command = LoadOptions::augment_args(Command::new("x").no_binary_name(true));
-            let options = LoadOptions::from_arg_matches(&command.get_matches_from(words)).unwrap();
+            let command = LoadSettings::augment_args(Command::new("x").no_binary_name(true));
+            let options = LoadSettings::from_arg_matches(&command.get_matches_from(words)).unwrap();
             options.complete(FEW_SECONDS)
         };
         let (settings, chosen) = complete(&[]);
@@ -361,7 +362,7 @@ mod tests {
             settings.set(name, parameter.kind.read(text).unwrap());
         }
         assert_eq!(
-            again("reverse://[::1]:5003?start=1&difficulty=10", &Asked::default(), &settings),
+            again("reverse://[::1]:5003?start=1&difficulty=10", &TargetSettings::default(), &settings),
             "kendall load 'reverse://[::1]:5003?start=1&difficulty=10' \
              --arrivals constant --gap 600ms --requests 100"
         );

@@ -8,6 +8,7 @@ mod export;
 mod figures;
 mod fit;
 mod gate;
+mod help;
 mod input;
 mod interrupt;
 mod link;
@@ -29,6 +30,7 @@ mod serve;
 mod subcommands;
 mod systems;
 mod target;
+mod validate;
 mod web;
 
 use std::io;
@@ -37,7 +39,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use kendall_chatview::{Chat, chat};
 use kendall_curvecli::{Curve, curve};
@@ -68,32 +70,34 @@ enum Command {
     /// kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
     Solve(kendall_solvecli::Solve),
     /// Plan how many requests a wanted precision needs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
-    Plan(plan::Options),
+    Plan(plan::PlanOptions),
     /// Run an experiment: serve, load, record, model and report
-    Run(run::Options),
+    Run(run::RunOptions),
     /// Show runs in a browser: live runs, reports and comparisons; stop and resume runs
-    Web(web::Options),
+    Web(web::WebOptions),
     /// Print an experiment's results again and write its report.html anew
-    Report(report::Options),
+    Report(report::ReportOptions),
     /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
-    Export(export::Options),
-    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, a table, or kendall fit wrk-*.txt
-    Fit(fit::Options),
+    Export(export::ExportOptions),
+    /// Find the station behind measured points: those of a run, a table, or outputs of other tools
+    Fit(fit::FitOptions),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
-    Predict(predict::Options),
+    Predict(predict::PredictOptions),
     /// Check which assumptions hold in a run, or find contradictions in a table: kendall check table.csv
-    Check(check::Options),
+    Check(check::CheckOptions),
     /// Compare runs or servers: which is faster, and is the difference significant: kendall compare main=results/A branch=results/B
-    Compare(compare::Options),
+    Compare(compare::CompareOptions),
     /// Load a running server and print its response times
-    Load(load::Options),
+    Load(load::LoadOptions),
     /// Watch a running process and find its bottleneck: CPU by thread, run queue, waits of threads, memory, files, connections
-    Probe(probe::Options),
+    Probe(probe::ProbeOptions),
     /// Emulate a network link: delay, rate, loss, queue
     #[command(subcommand)]
     Link(link::Link),
     /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
-    Peak(peak::Options),
+    Peak(peak::PeakOptions),
+    /// Check how right predictions are for a server: predict loads, then measure them: kendall validate URL
+    Validate(validate::ValidateOptions),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -105,9 +109,9 @@ enum Command {
     /// Talk with other users of a directory server (kendall serve chat), full-screen or from scripts
     Chat(Chat),
     /// Check kendall itself against synthetic servers with known distributions
-    Selfcheck(selfcheck::Options),
+    Selfcheck(selfcheck::SelfcheckOptions),
     /// Check what this machine offers for measuring, and what to fix
-    Doctor(doctor::Options),
+    Doctor(doctor::DoctorOptions),
     /// Print completions for a shell; put them where it looks for them
     Completions {
         /// The shell
@@ -121,7 +125,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| without_odd_tips(error).exit());
+    let mut command = help::arranged(Arguments::command());
+    let arguments = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches))
+        .map_err(|error| error.format(&mut command))
+        .unwrap_or_else(|error| without_odd_tips(error).exit());
     // A server that strangers may try to use says who did what.
     let usual = match &arguments.command {
         Command::Curve(curve) if curve.is_remote_server() => LevelFilter::INFO,
@@ -143,6 +152,7 @@ fn main() -> ExitCode {
         Command::Probe(options) => probe::probe(&options),
         Command::Link(link) => link::link(&link),
         Command::Peak(options) => peak::peak(&options),
+        Command::Validate(options) => validate::validate(&options),
         Command::Serve(served) => serve::serve(served),
         Command::OfSystem(command) => subcommands::run(&command),
         Command::Curve(command) => curve(command),
@@ -152,12 +162,14 @@ fn main() -> ExitCode {
         Command::Completions { shell } => {
             // Into memory: clap panics where standard output takes nothing.
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut script);
+            clap_complete::generate(shell, &mut help::arranged(Arguments::command()), "kendall", &mut script);
             print::write(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
         }
-        Command::Man { directory } => clap_mangen::generate_to(Arguments::command(), &directory)
-            .with_context(|| format!("cannot write man pages to {}", directory.display()))
-            .map(|()| ExitCode::SUCCESS),
+        Command::Man { directory } => {
+            clap_mangen::generate_to(help::arranged(Arguments::command()), &directory)
+                .with_context(|| format!("cannot write man pages to {}", directory.display()))
+                .map(|()| ExitCode::SUCCESS)
+        }
     };
     result.unwrap_or_else(|error| {
         print::note(&format!("kendall: {}", print::words(&error)));

@@ -94,6 +94,15 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     read_time(text)
 }
 
+/// Reads a share such as 1% or 0.01.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
+    match number.trim().parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&(value * scale)) => Ok(value * scale),
+        _ => Err("must be a share such as 1% or 0.01".into()),
+    }
+}
+
 /// A time above 0.
 pub(crate) fn positive_time(text: &str) -> Result<Duration, String> {
     time(text).and_then(|time| {

@@ -4,26 +4,28 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use kendall_evidence::expect::Verdict;
+use kendall_evidence::expect::ExpectationVerdict;
 use kendall_evidence::fit::Slo;
 use kendall_evidence::peak::{Aim, Outcome, Probe, Why};
-use kendall_lab::{DisturbedProbes, Event, Peak, PeakError, PeakPlan, PeakSetting, peak as find};
+use kendall_lab::{
+    DisturbedProbes, Event, Peak, PeakError, PeakPlan, PeakSetting, UnfinishedBy, peak as find,
+};
 use kendall_station::Estimate;
 use kendall_stats::number::{significant, time, time_with_interval};
 
 use crate::gate::Gate;
-use crate::options::positive_time;
-use crate::target::{Asked, Target};
+use crate::options::{positive_time, share};
+use crate::target::{Target, TargetSettings};
 use crate::{INTERRUPTED, print, quiet};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct PeakOptions {
     /// The server and the requests, as a URL, as for kendall load
     #[arg(value_name = "URL")]
     target: String,
 
     #[command(flatten)]
-    asked: Asked,
+    asked: TargetSettings,
 
     /// The objective: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
     #[arg(long, value_name = "OBJECTIVE")]
@@ -36,6 +38,10 @@ pub(crate) struct Options {
     /// Duration of a probe; inconclusive probes are repeated four times as long, and low rates are probed longer to get enough requests
     #[arg(short, long, alias = "probe", value_name = "DURATION", default_value = "5s", value_parser = positive_time)]
     duration: Duration,
+
+    /// End the search after this time with what it knows by then; Ctrl-C does the same at once
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = positive_time)]
+    budget: Duration,
 
     /// At most this many connections
     #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -57,19 +63,12 @@ pub(crate) struct Options {
     json: bool,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
-    match number.trim().parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&(value * scale)) => Ok(value * scale),
-        _ => Err("must be a share such as 1% or 0.01".into()),
-    }
-}
-
-pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn peak(options: &PeakOptions) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let plan = PeakPlan {
         aim: Aim { slo: options.slo, errors_at_most: options.errors },
         probe: options.duration,
+        budget: options.budget,
         setting: PeakSetting {
             connections: options.connections,
             timeout: options.timeout,
@@ -96,16 +95,23 @@ pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
     } else {
         print::out(&(answer(&found).join("\n") + "\n"))?;
     }
+    if found.unfinished == Some(UnfinishedBy::Interrupt) {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     Ok(ExitCode::from(options.gate.status(Some(verdict(&found)), true)))
 }
 
 /// Whether a rate was found that meets the objective, with the range in which the highest one lies.
-fn verdict(peak: &Peak) -> Verdict {
+fn verdict(peak: &Peak) -> ExpectationVerdict {
     let has = |outcome: Outcome| peak.found.probes.iter().any(|probe| probe.outcome == outcome);
     match peak.found.rate_per_s {
-        Some(rate) if range(rate).is_some() => Verdict::Met,
-        None if has(Outcome::Fail) && !has(Outcome::Pass) && !has(Outcome::Grey) => Verdict::Failed,
-        _ => Verdict::Undecided,
+        // Without its confirmations, the range is what a few probes say.
+        _ if peak.unfinished.is_some() => ExpectationVerdict::Undecided,
+        Some(rate) if range(rate).is_some() => ExpectationVerdict::Met,
+        None if has(Outcome::Fail) && !has(Outcome::Pass) && !has(Outcome::Grey) => {
+            ExpectationVerdict::Failed
+        }
+        _ => ExpectationVerdict::Undecided,
     }
 }
 
@@ -135,6 +141,9 @@ fn line(event: &Event<'_>, slo: Slo) -> Option<String> {
         }
         Event::Asking(ask, _) if ask.why == Why::Again => {
             format!("  … again at {}/s, because the probe was disturbed", significant(ask.rate_per_s, 4))
+        }
+        Event::Expected(length) => {
+            format!("A search takes about {} (--budget ends it earlier); so far:", time(length.as_secs_f64()))
         }
         Event::Asking(..) => return None,
         Event::Probed(probe, disturbed) => {
@@ -215,6 +224,17 @@ fn answer(peak: &Peak) -> Vec<String> {
         plain => format!("; doubling and halving from a light load would take {plain}"),
     };
     lines.push(format!("{:<10} {}{plain}; seed {}", "probes", peak.found.probes.len(), peak.seed));
+    match peak.unfinished {
+        None => {}
+        Some(UnfinishedBy::Interrupt) => {
+            lines.push("Interrupted: the search was not confirmed, and this is what its probes say so far.".into());
+        }
+        Some(UnfinishedBy::Budget) => lines.push(
+            "The budget is spent: the search was not confirmed, and this is what its probes say so far. Give a larger --budget, or shorter \
+             probes with --duration."
+                .into(),
+        ),
+    }
     if let Some(DisturbedProbes { probes, worst }) = &peak.disturbed {
         let all = peak.found.probes.len();
         lines.push(match peak.found.doubtful() {

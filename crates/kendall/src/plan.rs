@@ -18,7 +18,7 @@ use crate::{UNSTABLE, print};
 const RUNS: [f64; 4] = [100.0, 1_000.0, 10_000.0, 100_000.0];
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct PlanOptions {
     /// The station in Kendall's notation, such as M/M/6, with the options below; or an experiment file, which ends in .toml
     #[arg(value_name = "STATION|EXPERIMENT")]
     what: String,
@@ -46,7 +46,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(crate) fn plan(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn plan(options: &PlanOptions) -> anyhow::Result<ExitCode> {
     if Path::new(&options.what).extension().is_some_and(|extension| extension == "toml") {
         return experiment(&PathBuf::from(&options.what), options);
     }
@@ -170,7 +170,7 @@ fn count(value: f64) -> String {
 }
 
 /// What each combination of an experiment costs, and what it plans to spend.
-fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
+fn experiment(file: &Path, options: &PlanOptions) -> anyhow::Result<ExitCode> {
     ensure!(!options.figure.is_asked(), "--figure draws the plan of a station, not of an experiment");
     let experiment = kendall_experiment::read(file, SYSTEMS)?;
     let costs = kendall_lab::costs(&experiment, options.precision, options.station.service_mean_s());

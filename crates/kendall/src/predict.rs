@@ -1,4 +1,6 @@
-//! `kendall predict`.
+//! `kendall predict`: from the single requests of a run where there are some, otherwise from a curve through mean response times.
+
+mod requests;
 
 use std::process::ExitCode;
 
@@ -12,7 +14,7 @@ use crate::options::{rate, seconds};
 use crate::{UNSTABLE, print};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct PredictOptions {
     #[command(flatten)]
     measured: Measured,
 
@@ -32,6 +34,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     with_servers: Option<u32>,
 
+    #[command(flatten)]
+    other: requests::OtherConditions,
+
     /// Find the highest load that meets an objective, such as 'p99<50ms' or 'mean<0.2s'; with --rate, also how many
     /// servers that rate needs
     #[arg(long, value_name = "OBJECTIVE", required_unless_present_any = ["rate", "users"])]
@@ -42,7 +47,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-impl Options {
+impl PredictOptions {
     /// The load to predict for; users think for as long as those that were measured, where no other time is given.
     fn load(&self, fit: &Fit) -> Option<Load> {
         let think_s = self.think_time.or_else(|| fit.measured_think_s()).unwrap_or(0.0);
@@ -51,7 +56,12 @@ impl Options {
     }
 }
 
-pub(crate) fn predict(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn predict(options: &PredictOptions) -> anyhow::Result<ExitCode> {
+    if options.users.is_none()
+        && let Some(status) = requests::predict(options)?
+    {
+        return Ok(status);
+    }
     let Read { fit, warnings, .. } = options.measured.fit()?;
     let fit = fit?;
     let prediction =

@@ -18,7 +18,7 @@ use crate::print;
 use crate::record::new_folder;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ProbeOptions {
     /// The process to watch, with the processes that it starts
     #[arg(value_parser = value_parser!(u32).range(1..))]
     pid: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     profile: Option<u32>,
 
     /// Record every reading in this new folder: resources.parquet, summary.json, and of a profile profile.folded and flame.svg
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Print JSON
@@ -52,7 +52,7 @@ fn interval(text: &str) -> Result<Duration, String> {
         .and_then(|time| if time.as_micros() < 1000 { Err("must be 1ms or longer".into()) } else { Ok(time) })
 }
 
-pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn probe(options: &ProbeOptions) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &options.record {
         new_folder(folder)?;
     }

@@ -14,7 +14,7 @@ use crate::systems::SYSTEMS;
 use crate::{figures, load, print};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ReportOptions {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or one that --record of kendall load or kendall transport wrote
     results: PathBuf,
 
@@ -28,11 +28,11 @@ pub(crate) struct Options {
 
     /// Also write each figure into this folder, as SVG and PNG for a paper; those of the trials named by --trial, or of the most
     /// informative one, into a folder of the trial's name inside it
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 }
 
-pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn report(options: &ReportOptions) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
     if let Some(found) = flows::read(&options.results)? {
         match form {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, value_parser};
-use kendall_lab::{Ended, Lab};
+use kendall_lab::{Lab, RunEnd};
 use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
 use kendall_system::COMMAND;
@@ -22,17 +22,17 @@ use crate::web::Beside;
 use crate::{INTERRUPTED, export, print, report};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// The experiment file
     #[arg(required_unless_present = "resume")]
     experiment: Option<PathBuf>,
 
     /// The folder for results: each run gets EXPERIMENT/INSTANT in it
-    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
 
     /// Continue an interrupted run, given its folder; finished trials are kept
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["experiment", "seed"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "seed"])]
     resume: Option<PathBuf>,
 
     /// Continue also a run that another user started, or whose experiment has changed since. Read it first: an experiment can start any
@@ -76,7 +76,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
     options.push.targets()?;
     let mut lab = match (&options.resume, &options.experiment) {
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let ended = lab.run(&program, &ctrl_c.flag);
     pushing.end();
     let ended = ended?;
-    if ended == Ended::Interrupted {
+    if ended == RunEnd::Interrupted {
         print::note(&format!("Interrupted; continue with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
             serve_on(beside.as_ref(), &ctrl_c)?;
@@ -124,8 +124,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }
     serve_on(beside.as_ref(), &ctrl_c)?;
     Ok(ExitCode::from(match (ended, report.verdict()) {
-        (Ended::Interrupted, _) => INTERRUPTED,
-        (Ended::Complete, verdict) => options.gate.status(verdict, true),
+        (RunEnd::Interrupted, _) => INTERRUPTED,
+        (RunEnd::Complete, verdict) => options.gate.status(verdict, true),
     }))
 }
 

@@ -25,7 +25,7 @@ const COVERED: (f64, f64) = (0.90, 0.99);
 const TELLING: usize = 100;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct SelfcheckOptions {
     /// Runs of each station; the intervals are judged from 100 on
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
@@ -74,7 +74,7 @@ const KNOWN: [Known; 4] = [
     Known { station: "M/M/1/50", server: &[("room", "50")], load: 1.3 },
 ];
 
-pub(crate) fn selfcheck(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn selfcheck(options: &SelfcheckOptions) -> anyhow::Result<ExitCode> {
     let system = SYSTEMS.iter().find(|system| system.name == "hold").expect("it is in the table");
     let cases = KNOWN.iter().map(|known| case(known, system, options)).collect::<anyhow::Result<Vec<_>>>()?;
     let folder = tempfile::tempdir().context("cannot make a folder for the records")?;
@@ -105,7 +105,7 @@ pub(crate) fn selfcheck(options: &Options) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn case(known: &Known, system: &System, options: &Options) -> anyhow::Result<KnownStation> {
+fn case(known: &Known, system: &System, options: &SelfcheckOptions) -> anyhow::Result<KnownStation> {
     let set = |settings: &mut Settings, of: &'static [Parameter], name: &str, text: &str| {
         let parameter = of.iter().find(|parameter| parameter.name == name).expect("a known parameter");
         let value = parameter.kind.read(text).map_err(|why| anyhow::anyhow!("{name} {why}"))?;

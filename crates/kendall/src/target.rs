@@ -24,7 +24,7 @@ pub(crate) struct Target {
 
 /// What to ask where a target is a plain URL: the parameters of such workloads as options.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked(Settings);
+pub(crate) struct TargetSettings(Settings);
 
 /// The parameters that URLs of this system leave to options.
 fn asked_of(system: &'static System) -> impl Iterator<Item = &'static Parameter> {
@@ -35,7 +35,7 @@ fn asked_of(system: &'static System) -> impl Iterator<Item = &'static Parameter>
     parameters.iter().filter(|parameter| parameter.name != URL)
 }
 
-impl Args for Asked {
+impl Args for TargetSettings {
     fn augment_args(command: Command) -> Command {
         let asked = options(SYSTEMS.iter().flat_map(asked_of));
         command.args(asked.map(|option| option.help_heading("HTTP requests")))
@@ -46,7 +46,7 @@ impl Args for Asked {
     }
 }
 
-impl FromArgMatches for Asked {
+impl FromArgMatches for TargetSettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         Ok(Self(given(SYSTEMS.iter().flat_map(asked_of), matches)))
     }
@@ -57,7 +57,7 @@ impl FromArgMatches for Asked {
     }
 }
 
-impl Asked {
+impl TargetSettings {
     /// The options as they are written for a shell, each after a blank.
     pub(crate) fn written(&self) -> String {
         let kind =
@@ -75,7 +75,7 @@ impl Asked {
 
 impl Target {
     /// Reads a URL whose scheme names a system, and what the options say to ask there. Without a scheme it is one of HTTP.
-    pub(crate) fn read(text: &str, asked: &Asked) -> anyhow::Result<Self> {
+    pub(crate) fn read(text: &str, asked: &TargetSettings) -> anyhow::Result<Self> {
         let text = &if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = Url::parse(text).with_context(|| {
             format!(
@@ -148,12 +148,12 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> anyhow::Result<Target> {
-        Target::read(text, &Asked::default())
+        Target::read(text, &TargetSettings::default())
     }
 
-    fn asked(words: &[&str]) -> Asked {
-        let command = Asked::augment_args(Command::new("x").no_binary_name(true));
-        Asked::from_arg_matches(&command.get_matches_from(words)).unwrap()
+    fn asked(words: &[&str]) -> TargetSettings {
+        let command = TargetSettings::augment_args(Command::new("x").no_binary_name(true));
+        TargetSettings::from_arg_matches(&command.get_matches_from(words)).unwrap()
     }
 
     #[test]

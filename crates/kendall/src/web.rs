@@ -19,7 +19,7 @@ use crate::{open, print};
 const WATCH_AT: &str = "Watch at ";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct WebOptions {
     /// The folder that holds results, as kendall run writes them
     #[arg(default_value = "results")]
     results: PathBuf,
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     open: bool,
 
     /// Print the address of this run's page
-    #[arg(long, value_name = "FOLDER", hide = true)]
+    #[arg(long, value_name = "DIR", hide = true)]
     run: Option<PathBuf>,
 
     /// Stop when standard input ends, so that the program does not outlive its parent
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     until_stdin_ends: bool,
 }
 
-pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn web(options: &WebOptions) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the kendall program, to take up runs with")?;
     let token = match &options.token_file {
         Some(file) => Some(kendall_stdio::read(file)?.trim().to_owned()),

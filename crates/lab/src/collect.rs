@@ -1,5 +1,5 @@
-//! What becomes of the rows of a trial, on the thread that receives them in batches: a record, statistics, the rows themselves.
-//! No thread that sends requests does any of this.
+//! Handles the rows of a trial on the thread that receives them in batches: a record, statistics, and the rows themselves. No
+//! thread that sends requests does any of this.
 
 use kendall_archive::TrialWriter;
 use kendall_evidence::streamed::Stream;
@@ -7,7 +7,7 @@ use kendall_record::{RecordError, RequestRow};
 
 use crate::stop::StopWatch;
 
-/// Where the rows of a trial go; each sink that is there gets every row.
+/// The sinks for the rows of a trial; each sink that is present gets every row.
 #[derive(Default)]
 pub(crate) struct RowSinks {
     /// The record.
@@ -18,8 +18,8 @@ pub(crate) struct RowSinks {
     pub(crate) kept: Option<Vec<RequestRow>>,
 }
 
-/// Hands the rows of a trial to its sinks and to its stop rule, until the trial is over. Also says why the trial was stopped as
-/// hopeless, if it was.
+/// Passes the rows of a trial to its sinks and to its stop rule until the trial is over. Returns the reason if the trial was
+/// stopped as hopeless.
 ///
 /// # Errors
 /// Fails where the record cannot be written.
@@ -105,7 +105,7 @@ mod tests {
         let precision = TrialPrecision { relative: 0.5, of: Measure::Mean };
         let rule = StopRule { precision: Some(precision), ..StopRule::default() };
         let mut sent = 0;
-        // Some 10 s if it were never asked.
+        // Without a stop it would take some 10 s.
         let batches = iter::from_fn(|| {
             thread::sleep(Duration::from_millis(10));
             let is_over = progress.enough.load(Ordering::Relaxed) || sent >= 1_000_000;

@@ -1,4 +1,4 @@
-//! A run as it goes on: what must be known beforehand, then trial after trial, until nothing is left to try.
+//! Runs an experiment: first the calibration that it needs, then trial after trial, until no trial is left.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -16,7 +16,7 @@ use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
 use kendall_system::{Home, Value};
 
-use crate::lab::{Ended, Lab, LabError};
+use crate::lab::{Lab, LabError, RunEnd};
 use crate::link::Bed;
 use crate::live::Live;
 use crate::sequence::{Next, next};
@@ -24,39 +24,40 @@ use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
 use crate::view::View;
 
-/// What a trial takes beside its load: the server's start and stop, the record.
+/// The time that a trial takes in addition to its load: for starting and stopping the server and writing the record.
 const AROUND: Duration = Duration::from_millis(250);
-/// What finding the capacity takes.
+/// The time that measuring the capacity takes.
 const CALIBRATION: Duration = Duration::from_millis(2300);
 
 impl Lab {
-    /// Runs every trial that is not done, then more blocks while intervals are too wide, and again what was disturbed.
-    /// `program` is what serves the system; setting `cancel` stops at once; the trial at hand is then not done.
+    /// Runs every trial that is not done. Then runs more blocks while intervals are too wide, and repeats disturbed trials.
+    /// `program` is the program that serves the system. Setting `cancel` stops at once; the current trial then counts as not
+    /// done.
     ///
     /// # Errors
-    /// Fails where a server or the record fails; what is done is kept.
-    pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+    /// Fails where a server or the record fails; finished trials are kept.
+    pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<RunEnd, LabError> {
         let _alone = self.alone()?;
-        // Before there is a second thread.
+        // This needs a process with a single thread.
         let bed = self.lay(program)?;
         let mut view = View::new(Live::start(self.run.folder().into(), self.run.trials_done()));
         let ended = self.run_on(program, bed.as_ref(), &view, cancel);
         view.live.end(match &ended {
-            Ok(Ended::Complete) => LiveState::Done,
-            Ok(Ended::Interrupted) => LiveState::Interrupted,
+            Ok(RunEnd::Complete) => LiveState::Done,
+            Ok(RunEnd::Interrupted) => LiveState::Interrupted,
             Err(why) => LiveState::Failed(why.to_string()),
         });
         ended
     }
 
-    /// Runs what is not done, until nothing is left.
+    /// Runs the trials that are not done, until none is left.
     fn run_on(
         &mut self,
         program: &Path,
         bed: Option<&Bed>,
         view: &View,
         cancel: &AtomicBool,
-    ) -> Result<Ended, LabError> {
+    ) -> Result<RunEnd, LabError> {
         let (system, files) = (self.run.experiment().system, self.run.experiment().folder.clone());
         let bench = Bench { program, system, bed, files: &files };
         let began = Instant::now();
@@ -66,8 +67,8 @@ impl Lab {
         let mut left: Vec<Trial> =
             self.run.trials().iter().filter(|trial| !self.run.is_done(trial)).copied().collect();
         loop {
-            if self.run_all(bench, &left, view, cancel)? == Ended::Interrupted {
-                return Ok(Ended::Interrupted);
+            if self.run_all(bench, &left, view, cancel)? == RunEnd::Interrupted {
+                return Ok(RunEnd::Interrupted);
             }
             left = match next(&self.run, began.elapsed())? {
                 Next::Block { wide } => {
@@ -86,7 +87,7 @@ impl Lab {
         let mut manifest = Manifest::read(self.run.folder())?;
         manifest.ended_utc = Some(utc_now());
         manifest.write(self.run.folder())?;
-        Ok(Ended::Complete)
+        Ok(RunEnd::Complete)
     }
 
     /// Runs these trials.
@@ -96,7 +97,7 @@ impl Lab {
         left: &[Trial],
         view: &View,
         cancel: &AtomicBool,
-    ) -> Result<Ended, LabError> {
+    ) -> Result<RunEnd, LabError> {
         let capacities = self.calibrate(bench, left, view, cancel)?;
         let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
         self.measure_limits(bench, left, view, cancel)?;
@@ -108,12 +109,12 @@ impl Lab {
         );
         for trial in left {
             if cancel.load(Ordering::Relaxed) {
-                return Ok(Ended::Interrupted);
+                return Ok(RunEnd::Interrupted);
             }
             let folder = self.run.trial_folder(trial);
             let combination = &self.run.combinations()[trial.combination];
             let capacity_per_s = self.run.capacity_of(combination, &capacities);
-            // What an interrupted trial left behind.
+            // Removes the files of an interrupted trial.
             drop(fs::remove_dir_all(&folder));
             let progress = Arc::new(Progress::default());
             let load = self.run.load(trial.combination);
@@ -142,15 +143,15 @@ impl Lab {
             });
             let result = result.map_err(|source| self.failed(folder, source))?;
             if cancel.load(Ordering::Relaxed) {
-                return Ok(Ended::Interrupted);
+                return Ok(RunEnd::Interrupted);
             }
             write_json(&folder.join(ANSWER), &result)?;
             view.done(&result, folder, takes);
         }
-        Ok(Ended::Complete)
+        Ok(RunEnd::Complete)
     }
 
-    /// Lays the link that its trials cross, if any does, and moves this process to the client's end of it.
+    /// Sets up the link if any of its trials crosses one, and moves this process to the client's end of it.
     fn lay(&self, program: &Path) -> Result<Option<Bed>, LabError> {
         if !self.run.crosses_link() {
             return Ok(None);
@@ -166,7 +167,7 @@ impl Lab {
         Ok(Some(bed))
     }
 
-    /// Holds the run's folder for this process, until the file is closed.
+    /// Locks the run's folder for this process until the file is closed.
     fn alone(&self) -> Result<File, LabError> {
         let path = self.run.folder().join(".lock");
         let file = append(&path, 0o600).map_err(|source| RecordError::Write { path, source })?;
@@ -174,7 +175,7 @@ impl Lab {
         Ok(file)
     }
 
-    /// Finds the capacity for each way of serving and asking whose rate is a share of it, once a run.
+    /// Measures the capacity once a run for each combination of server and workload settings whose rate is a share of it.
     fn calibrate(
         &self,
         bench: Bench<'_>,
@@ -210,7 +211,7 @@ impl Lab {
         Ok(capacities)
     }
 
-    /// Finds out what can be found out of a server that stamps nothing, once a run for each way of serving and asking.
+    /// Calibrates a server that writes no stamps, once a run for each combination of server and workload settings.
     fn look_beforehand(
         &self,
         bench: Bench<'_>,
@@ -231,7 +232,7 @@ impl Lab {
             view.say("finding out how long a lone request takes …");
             let folder = self.run.folder().join(format!("beforehand-{}", known.len() + 1));
             let seed = derive(self.run.experiment().seed.unwrap_or_default(), Purpose::Trial, u64::MAX - 1);
-            // Of this combination itself: that of another is what 100 % is, and not what this one can do.
+            // The capacity of this combination itself; the capacity that defines 100 % may be that of another combination.
             let own = capacities.iter().find(|capacity| capacity.settings == settings(combination));
             let full_per_s =
                 combination.load.number("capacity").or_else(|| own.map(|capacity| capacity.capacity_per_s));

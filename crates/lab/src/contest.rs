@@ -1,5 +1,5 @@
-//! Servers that run already, loaded one after the other in rounds: each round gives every server the same requests at the same instants, in
-//! an order that is drawn, so that a drift of the machine falls on all alike.
+//! Comparison of servers that run already. In each round every server gets the same requests at the same instants, one server
+//! after the other, in random order, so that a drift of the machine affects all servers alike.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +13,21 @@ use crate::load_trial::LoadTrial;
 use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
 
-/// A server that takes part.
+/// A server to compare.
 pub struct Contender<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// Its URL as it may be shown.
+    /// Its URL, without secrets.
     pub target: &'a str,
-    /// The command that makes one of its loads again, without its seed.
+    /// The command that repeats one of its loads, without its seed.
     pub again: String,
     /// Makes the requests from a seed.
     pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
-    /// The processes whose time is not that of other programs.
+    /// The processes whose CPU time does not count as that of other programs.
     pub servers: &'a LoadedServers,
 }
 
-/// What each server gets.
+/// The load that each server gets.
 pub struct Contest<'a> {
     /// The servers.
     pub contenders: &'a [Contender<'a>],
@@ -41,18 +41,18 @@ pub struct Contest<'a> {
     pub folder: &'a Path,
 }
 
-/// The longest load that warms a server up before the first round.
+/// The longest warm-up of a server before the first round.
 const WARM_UP_AT_MOST: Duration = Duration::from_secs(2);
 
 impl Contest<'_> {
-    /// Makes all loads, and gives the folders of each server in the order of the rounds; `None` where `cancel` was set. `tell` hears which round
-    /// begins, the first one being 1.
+    /// Runs all loads and returns the folders of each server in the order of the rounds; `None` where `cancel` was set. Calls
+    /// `report` with the number of each round, from 1, as the round begins.
     ///
     /// # Errors
-    /// Fails where the generator cannot be set up, or a record not be written.
+    /// Fails where the generator cannot be set up, or a record cannot be written.
     pub fn run(
         &self,
-        tell: &mut dyn FnMut(u32),
+        report: &mut dyn FnMut(u32),
         cancel: &AtomicBool,
     ) -> Result<Option<Vec<Vec<PathBuf>>>, TrialError> {
         let warm_up =
@@ -62,7 +62,7 @@ impl Contest<'_> {
         }
         let mut folders = vec![Vec::new(); self.contenders.len()];
         for round in 0..self.rounds {
-            tell(round + 1);
+            report(round + 1);
             let seed = derive(self.seed, Purpose::Trial, u64::from(round));
             for index in self.order(round) {
                 if cancel.load(Ordering::Relaxed) {
@@ -105,7 +105,7 @@ impl Contest<'_> {
         trial.run(&Progress::default(), cancel).map(drop)
     }
 
-    /// The order of the servers in a round, every one as likely (Fisher and Yates 1938).
+    /// The order of the servers in a round; all orders are equally likely (Fisher and Yates 1938).
     fn order(&self, round: u32) -> Vec<usize> {
         let mut draws = stream(self.seed, Purpose::Order, u64::from(round));
         let mut order: Vec<usize> = (0..self.contenders.len()).collect();
@@ -116,7 +116,7 @@ impl Contest<'_> {
     }
 }
 
-/// A name of letters and digits as it is, or a letter in its place: the first server is A.
+/// Returns a name of letters and digits unchanged, and otherwise a letter: A for the first server.
 fn folder_name(name: &str, index: usize) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     if name.chars().all(is_plain) && !name.starts_with('.') && name.len() <= 40 {

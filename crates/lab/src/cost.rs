@@ -1,4 +1,4 @@
-//! What an experiment's combinations cost: how many requests a precision needs at each, beside those that are planned.
+//! The cost of an experiment's combinations: how many requests each needs for a given precision, and how many are planned.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use kendall_station::{Law, Station};
 use kendall_theory::plan;
 use serde::Serialize;
 
-/// What [`costs`] takes for granted, as a sentence.
+/// The assumption behind [`costs`], as a sentence.
 pub const COSTS_ASSUME: &str = "As if service times were exponential. Ones that vary less need fewer requests, and ones that \
                                 vary more need more: kendall plan M/G/1 with --service-scv.";
 
-/// What one combination costs.
+/// The cost of one combination.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// The levels of the factors: "rate=80%, workers=2".
     pub place: String,
-    /// What is known of it, or why nothing is.
+    /// The cost, or why it is unknown.
     pub needs: Result<Needs, String>,
 }
 
-/// Requests, after the warm-ups, over all repeats.
+/// Requests over all repeats, warm-ups excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Needs {
-    /// The mean share of the servers that will be busy.
+    /// The mean share of the servers that are busy.
     pub utilisation: f64,
     /// Requests for the wanted precision of the mean response time.
     pub needed: f64,
-    /// Those that the experiment plans; `None` where that depends on a service time that is not known.
+    /// The requests that the experiment plans; `None` where that depends on an unknown service time.
     pub planned: Option<f64>,
-    /// The half-width that these give, as a share of the mean.
+    /// The relative half-width that the planned requests give.
     pub relative_half_width: Option<f64>,
 }
 
-/// What each combination costs, in the order of the file. At a share of the capacity that needs no service time; at a rate
-/// it is the mean `service_s`.
+/// Computes the cost of each combination, in the order of the file. A rate that is a share of the capacity needs no service time;
+/// for any other rate it is the mean `service_s`.
 pub fn costs(experiment: &Experiment, precision: f64, service_s: Option<f64>) -> Vec<Cost> {
     let cost = |combination: &Combination| {
         let levels = combination.levels.iter().map(|(name, value)| format!("{name}={value}"));
@@ -55,7 +55,7 @@ fn needs(
 ) -> Result<Needs, String> {
     let load = experiment.load(combination).map_err(|(name, why)| format!("{name}: {why}"))?;
     let (servers, discipline) = (experiment.system.station)(&combination.server);
-    // A share of the capacity is the same utilisation whatever the unit of time is.
+    // At a share of the capacity, utilisation is the same whatever the unit of time.
     let mean_s = match (service_s, &load.schedule) {
         (Some(service_s), _) => service_s,
         (None, Schedule::Share(..)) => 1.0,
@@ -83,11 +83,11 @@ fn planned(load: &Load, rate_per_s: f64, service_s: Option<f64>) -> Option<f64> 
         (Some(requests), Some(Some(within))) => requests.min(within),
         (Some(requests), None) => requests,
         (None, Some(within)) => within?,
-        // Which of the two ends a trial depends on the service time.
+        // The service time decides which of the two limits ends a trial.
         (_, Some(None)) | (None, None) => return None,
     };
     let warmup = match load.warmup {
-        // How much is left out will be found; a good server has next to no warm-up.
+        // The length of the warm-up is not known yet; a good server has almost none.
         Warmup::Until(0) | Warmup::Auto => 0.0,
         Warmup::Until(until_ns) => during(Duration::from_nanos(until_ns.unsigned_abs()))?,
     };

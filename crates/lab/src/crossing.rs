@@ -1,4 +1,4 @@
-//! A trial over the link that its combination asks for, or without one.
+//! Runs a trial over the link of its combination, or without one.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
 
 impl Bench<'_> {
-    /// Runs one trial over its link, or else over a loopback, and writes its record, but for `answer.json`.
+    /// Runs one trial over its link, or over a loopback where it has none, and writes its record, except for `answer.json`.
     pub(crate) fn trial(
         &self,
         task: &Task<'_>,
@@ -24,7 +24,7 @@ impl Bench<'_> {
         };
         fs::create_dir_all(task.folder)
             .map_err(|source| RecordError::Write { path: task.folder.into(), source })?;
-        // Chance on the link is none of the requests'.
+        // The link draws from its own seed, not from that of the requests.
         let seed = derive(task.trial.seed, Purpose::Trial, 0);
         let measures = task.combination.link.word("measure") != Some("off");
         let measured = measures.then(|| bed.measured(asked, !seed)).transpose()?;
@@ -35,7 +35,7 @@ impl Bench<'_> {
         Ok(result)
     }
 
-    /// Does something where client and server meet without a link.
+    /// Calls a function where client and server meet without a link.
     pub(crate) fn off_link<T>(&self, what: impl FnOnce() -> Result<T, TrialError>) -> Result<T, TrialError> {
         match self.bed {
             Some(bed) => bed.at_server(what)?,

@@ -1,18 +1,19 @@
-//! What else the machine did while a trial ran: processor time that went to other programs, or that the host of a virtual
-//! machine took away.
+//! Measures how other work disturbed a trial: processor time that other programs used, or that the host of a virtual machine took
+//! away.
 //!
-//! It is read from `/proc` before and after, so it costs the trial nothing. A machine that is shared is never quite quiet;
-//! therefore a trial of a run is called disturbed by how much it was disturbed beyond what was usual in the same run, and not by a fixed
-//! bound that a noisy machine would always break. Its own load has nothing to be compared with, so it has a bound.
+//! The numbers are read from `/proc` before and after the trial, so they cost the trial nothing. A shared machine is never
+//! entirely quiet. A trial of a run therefore counts as disturbed by how far it exceeds what is usual in the same run, not by a
+//! fixed bound that a noisy machine would always exceed. A separate load has no other trials to be compared with, so a fixed
+//! bound applies to it.
 
 use std::collections::HashMap;
 use std::fs;
 
 use kendall_analysis::{Disturbance, ForeignProgram, Surroundings};
 
-/// The kernel counts in ticks, and a trial begins and ends within one on each core; three of them are no disturbance.
+/// The kernel counts in ticks, and on each core a trial begins and ends within a tick; three ticks are no disturbance.
 const TICKS: f64 = 3.0;
-/// The busiest programs are kept, of which a sentence names the first.
+/// The number of busiest programs to keep; a sentence names the first.
 const PROGRAMS: usize = 5;
 
 /// The counters of the machine at one instant, in ticks.
@@ -20,13 +21,13 @@ const PROGRAMS: usize = 5;
 pub(crate) struct Look {
     /// All time of all cores.
     total: f64,
-    /// Time in programs and in the kernel on behalf of them.
+    /// Time in programs, and in the kernel for programs.
     busy: f64,
     steal: f64,
-    /// Time of this process and all that descend from it, and of the servers that it loads.
+    /// Time of this process, of its descendants, and of the servers that it loads.
     own: f64,
     cores: f64,
-    /// The name and the time of each other process, by its number and its start, for numbers are given again.
+    /// The name and the time of each other process, by its number and its start: the kernel reuses numbers.
     others: Others,
 }
 
@@ -38,7 +39,7 @@ type Others = HashMap<(u32, u64), (String, f64)>;
 struct Process {
     parent: u32,
     name: String,
-    /// User and system time of it and of its children that have ended.
+    /// Its user and system time, and that of its children that have ended.
     ticks: f64,
     /// When it started, in ticks since the machine did.
     started: u64,
@@ -50,15 +51,15 @@ impl Look {
         Self::beside(&[])
     }
 
-    /// Reads the counters, where these servers and what descends from them are not other programs.
+    /// Reads the counters. These servers and their descendants do not count as other programs.
     pub(crate) fn beside(servers: &[u32]) -> Option<Self> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         let (own, others) = divided(&processes()?, servers);
         Some(Self { others, ..Self::parse(&text, own)? })
     }
 
-    /// `/proc/stat` (proc(5)): user nice system idle iowait irq softirq steal. Interrupts are left out of what is busy: on
-    /// behalf of whom they come cannot be told.
+    /// `/proc/stat` (proc(5)): user nice system idle iowait irq softirq steal. Interrupts do not count as busy: the kernel does
+    /// not record which program caused them.
     fn parse(stat: &str, own: f64) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<f64> =
@@ -75,7 +76,7 @@ impl Look {
         })
     }
 
-    /// What else happened since an earlier look; `None` where no time passed.
+    /// What happened on the machine since an earlier reading; `None` where no time passed.
     pub(crate) fn since(&self, before: &Self) -> Option<Disturbance> {
         let total = self.total - before.total;
         let foreign = (self.busy - before.busy) - (self.own - before.own);
@@ -86,7 +87,7 @@ impl Look {
         })
     }
 
-    /// The same with the names of the other programs.
+    /// The same, with the names of the other programs.
     pub(crate) fn surroundings_since(&self, before: &Self) -> Option<Surroundings> {
         let disturbance = self.since(before)?;
         let total = self.total - before.total;
@@ -97,7 +98,7 @@ impl Look {
         }
         let program = |(name, share): (&str, f64)| ForeignProgram {
             name: name.to_owned(),
-            // What a parent has of an ended child was counted before as the child's.
+            // The time that a parent has inherited from an ended child was counted as the child's before.
             share: share.min(disturbance.foreign_share),
         };
         let mut programs: Vec<ForeignProgram> =
@@ -120,12 +121,12 @@ fn processes() -> Option<HashMap<u32, Process>> {
     Some(processes)
 }
 
-/// The time of this process, these servers and what descends from them; and the others, each with its name and its time. A process
-/// that ends between two looks hands its time to the parent that waits for it.
+/// The time of this process, of these servers and of their descendants; and each other process with its name and time. A process
+/// that ends between two readings passes its time to the parent that waits for it.
 fn divided(processes: &HashMap<u32, Process>, servers: &[u32]) -> (f64, Others) {
     let me = std::process::id();
     let descends = |mut id: u32| {
-        // No line of ancestors is longer than there are processes.
+        // No line of ancestors is longer than the number of processes.
         for _ in 0..processes.len() {
             if id == me || servers.contains(&id) {
                 return true;
@@ -151,7 +152,7 @@ fn parse_process(stat: &str) -> Option<Process> {
     let (_, name) = before.split_once('(')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<f64>().ok()).sum();
-    // A worker of the kernel is called by what it does at the moment.
+    // The name of a kernel worker changes with its current work.
     let name = name.split_once('/').filter(|(kind, _)| *kind == "kworker").map_or(name, |(kind, _)| kind);
     let (parent, started) = (fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?);
     Some(Process { parent, name: name.to_owned(), ticks, started })
@@ -176,7 +177,7 @@ mod tests {
         let look = Look { others, ..look };
         let others = HashMap::from([
             ((7, 1), ("cc1".to_owned(), 60.0)),
-            // The number of another program, which has ended.
+            // The process number of a program that has ended.
             ((8, 90), ("rustc".to_owned(), 45.0)),
         ]);
         let later = Look { total: 2000.0, busy: 455.0, steal: 75.0, own: 240.0, cores: 2.0, others };
@@ -193,7 +194,8 @@ mod tests {
         assert_eq!(parse_process(&stat("kworker/1:2-events")).unwrap().name, "kworker");
     }
 
-    /// Work of a child is our own; that of others is not. Compared with each other, for the machine may be busy anyhow.
+    /// A child's work counts as our own, that of other processes does not. The test compares the two, since the machine may be
+    /// busy anyway.
     #[test]
     fn what_descends_from_us_is_not_foreign() {
         let own_ticks = || divided(&processes().unwrap(), &[]).0;
@@ -207,11 +209,11 @@ mod tests {
         assert!(own_ticks() >= before + 5.0);
     }
 
-    /// A program that nobody here started is foreign, with all that it used. It ends by itself.
+    /// A program whose parent has ended counts as foreign, with all the time it used. The program ends without a signal.
     #[test]
     fn what_does_not_descend_from_us_is_foreign() {
         let before = Look::now().unwrap();
-        // The shell that starts it ends at once, and leaves it to the machine's first process.
+        // The shell that starts it ends at once, so the machine's first process becomes its parent.
         let script = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done >/dev/null & echo $!";
         let started = Command::new("sh").args(["-c", script]).output().unwrap();
         let id = String::from_utf8(started.stdout).unwrap().trim().to_owned();

@@ -1,8 +1,8 @@
-//! Trials that can no longer meet what is expected of them, and are stopped.
+//! Stops trials that can no longer meet their expectations.
 //!
-//! A trial is hopeless where the whole interval of what was seen so far has been beyond the limit for long: for a fifth of its
-//! length, and for a second. Requests of one trial depend on each other, so an interval that takes them as independent is too
-//! narrow; that it must be beyond the limit again and again, and not once, makes up for that.
+//! A trial is hopeless once the whole interval of the measured value has been beyond the limit for a fifth of the trial's length,
+//! and for at least a second. Requests of one trial depend on each other, so an interval that treats them as independent is too
+//! narrow. The condition that it is beyond the limit at every check for that long makes up for this.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,28 +12,28 @@ use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_record::{Outcome, RequestRow};
 use kendall_stats::share_interval;
 
-/// How often what was seen is judged, in requests.
+/// How often the expectations are checked, in requests.
 const EVERY: u64 = 50;
-/// No verdict before this many.
+/// The least number of requests before the first check.
 const FEWEST: u64 = 200;
-/// For how long the limit must be exceeded, at least.
+/// The shortest time for which the limit must be exceeded.
 const FOR_NS: i64 = 1_000_000_000;
-/// And as a share of the trial.
+/// The same as a share of the trial.
 const FOR_SHARE: f64 = 0.2;
-/// How often the user's wish to stop is passed on.
+/// How often the user's request to stop is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Watches the requests of a trial as they end.
 pub(crate) struct Watch<'a> {
-    watched: Vec<Watched>,
+    watched: Vec<WatchedExpectation>,
     warmup_ns: i64,
     for_ns: i64,
     why: Option<String>,
     stop: &'a AtomicBool,
 }
 
-/// One expectation and what was seen of it.
-struct Watched {
+/// One expectation, and the requests of this trial that count towards it.
+struct WatchedExpectation {
     expectation: Expectation,
     seen: u64,
     /// Requests beyond the limit: slower, or without a right answer.
@@ -43,19 +43,19 @@ struct Watched {
 }
 
 impl<'a> Watch<'a> {
-    /// Watches a trial for these expectations, and sets `stop` once it is hopeless; `length` is how long it is to take, as far as
-    /// that is known.
+    /// Watches a trial for these expectations and sets `stop` once the trial is hopeless. `length` is the expected length of the
+    /// trial, as far as that is known.
     pub(crate) fn new(
         expected: &[Expectation],
         warmup: Duration,
         length: Duration,
         stop: &'a AtomicBool,
     ) -> Self {
-        // What is shared out between requests one by one can be watched: quantiles and errors that are to stay below a limit.
+        // Expectations that count single requests can be watched: quantiles and errors with an upper limit.
         let can_watch = |one: &&Expectation| {
             matches!(one.measure, Measure::Quantile(_) | Measure::Errors) && one.side == Side::Below
         };
-        let watched = expected.iter().filter(can_watch).map(|&expectation| Watched {
+        let watched = expected.iter().filter(can_watch).map(|&expectation| WatchedExpectation {
             expectation,
             seen: 0,
             beyond: 0,
@@ -70,12 +70,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes a request that has ended.
+    /// Counts a request that has ended.
     pub(crate) fn see(&mut self, row: &RequestRow) {
         if row.scheduled < self.warmup_ns {
             return;
         }
-        // One that was given up ended when it was; an unanswered one ends with the trial, when nothing can be stopped.
+        // A request that timed out ended then; an unanswered one ends with the trial, when it is too late to stop.
         let Some(now_ns) = row.completed else { return };
         for watched in &mut self.watched {
             watched.take(row);
@@ -95,13 +95,13 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Watched {
+impl WatchedExpectation {
     fn take(&mut self, row: &RequestRow) {
         self.seen += 1;
         let limit = self.expectation.limit;
         self.beyond += u64::from(match self.expectation.measure {
             Measure::Errors => row.outcome != Outcome::Answered,
-            // One without an answer took longer than any that has one.
+            // A request without an answer took longer than any request with one.
             _ => row.response_ns().is_none_or(|ns| ns as f64 / 1e9 > limit),
         });
     }
@@ -114,7 +114,7 @@ impl Watched {
         }
     }
 
-    /// For how long more requests have been beyond the limit than may be, whatever chance did.
+    /// For how long the share of requests beyond the limit has been too high, with sampling error taken into account.
     fn is_beyond_for(&mut self, now_ns: i64) -> i64 {
         let (least, _) = share_interval(self.beyond, self.seen);
         if least <= self.allowed() {
@@ -136,7 +136,7 @@ impl Watched {
     }
 }
 
-/// Does work that stops when either flag is set. The first is looked at every 20 ms, by a thread that sleeps between.
+/// Does work that stops when either flag is set. A thread polls the first flag every 20 ms.
 pub(crate) fn either<T>(user: &AtomicBool, own: &AtomicBool, work: impl FnOnce(&AtomicBool) -> T) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -149,13 +149,13 @@ pub(crate) fn either<T>(user: &AtomicBool, own: &AtomicBool, work: impl FnOnce(&
             }
         };
         let passing_on = scope.spawn(pass_on);
-        // Also where the work panics: the scope waits for its threads.
+        // The guard also works where the work panics: the scope waits for its threads.
         let _over = Over(&over, passing_on.thread().clone());
         work(own)
     })
 }
 
-/// Ends the thread that passes on.
+/// Ends the polling thread.
 struct Over<'a>(&'a AtomicBool, thread::Thread);
 
 impl Drop for Over<'_> {
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Exponential response times of 10 ms have their p99 at 46 ms.
+    /// Exponential response times with mean 10 ms have a p99 of 46 ms.
     fn stopped_after(expectation: &str, seed: u64, slower_from_s: f64) -> Option<(f64, String)> {
         let stop = AtomicBool::new(false);
         let mut watch = watch(expectation, &stop);
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn a_trial_that_meets_its_limit_is_never_stopped_and_one_that_cannot_is_soon() {
         for seed in 0..50 {
-            // Right at its limit: where the interval is beyond by chance, it is not so for long.
+            // At the limit, the interval may lie beyond it at random, but not for long.
             assert_eq!(stopped_after("p99<47ms", seed, 99.0), None, "{seed}");
             let (after_s, _) = stopped_after("p99<20ms", seed, 99.0).expect("it is hopeless");
             assert!((2.0..3.0).contains(&after_s), "{after_s}");
         }
-        // It turns bad in the middle.
+        // The response times grow in the middle of the trial.
         let (after_s, why) = stopped_after("p99<47ms", 1, 4.0).expect("it is hopeless");
         assert!((6.0..8.0).contains(&after_s), "{after_s}");
         assert!(why.contains("p99 < 47 ms was out of reach"), "{why}");

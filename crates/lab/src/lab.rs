@@ -1,4 +1,4 @@
-//! A run of an experiment that is begun or resumed. What it consists of stands in its [`RunFolder`].
+//! A run of an experiment, new or resumed. Its [`RunFolder`] holds everything that it consists of.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -15,7 +15,7 @@ use kendall_system::{Kind, Parameter, System, Value, secret_field};
 
 use crate::trial_error::TrialError;
 
-/// The longest body of a request.
+/// The largest body of a request.
 const MOST_BODY_BYTES: u64 = 64 << 20;
 
 /// Why an experiment cannot be run.
@@ -36,22 +36,22 @@ pub enum LabError {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// Every trial is done.
     Complete,
-    /// It was stopped; what is done is kept.
+    /// The run was stopped; finished trials are kept.
     Interrupted,
 }
 
-/// A run of an experiment, to be begun or to go on.
+/// A run of an experiment, to start or to resume.
 #[derive(Debug)]
 pub struct Lab {
     pub(crate) run: RunFolder,
 }
 
 impl Lab {
-    /// Begins a new run, in its own folder under `results`. A seed is drawn if the experiment names none,
-    /// and the files that it reads are copied in, so that the folder is enough to run it again.
+    /// Creates a new run in its own folder under `results`. Draws a seed if the experiment names none, and copies the files that
+    /// the experiment reads, so that the folder alone is enough to repeat the run.
     ///
     /// # Errors
     /// Fails where the folder cannot be written.
@@ -61,13 +61,13 @@ impl Lab {
         copy_files(&mut experiment, &folder)?;
         let file = folder.join("experiment.toml");
         replace(&file, experiment.to_toml()).map_err(|source| RecordError::Write { path: file, source })?;
-        // A run without a signature cannot be resumed from its page, but in a terminal.
+        // A run without a signature can be resumed in a terminal, but not from its page.
         let _ = origin::sign(&folder);
         Manifest::here(&experiment.name, seed).write(&folder)?;
         Ok(Self { run: RunFolder::new(experiment, folder)? })
     }
 
-    /// Takes up a run that was interrupted.
+    /// Resumes a run that was interrupted.
     ///
     /// # Errors
     /// Fails where the folder holds no run.
@@ -75,12 +75,12 @@ impl Lab {
         Ok(Self { run: RunFolder::open(folder, systems)? })
     }
 
-    /// Whether this user began the run on this machine, with the experiment that was read.
+    /// Whether this user created the run on this machine, with the experiment that was read.
     pub fn is_ours(&self) -> bool {
         origin::has_signed(self.folder(), self.run.text().as_bytes())
     }
 
-    /// Where its results are.
+    /// The folder of its results.
     pub fn folder(&self) -> &Path {
         self.run.folder()
     }
@@ -101,7 +101,7 @@ impl Lab {
     }
 }
 
-/// Its own folder for a run that begins now, even if another begins in the same second.
+/// A separate folder for a run that starts now, even if another run starts in the same second.
 fn new_folder(parent: &Path) -> Result<PathBuf, RecordError> {
     let failed = |path: &Path, source| RecordError::Write { path: path.into(), source };
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
@@ -117,17 +117,17 @@ fn new_folder(parent: &Path) -> Result<PathBuf, RecordError> {
     unreachable!("the names do not end")
 }
 
-/// A seed that nobody can foresee, within what TOML can write down.
+/// An unpredictable seed, within the range of TOML's integers.
 pub fn drawn_seed() -> u64 {
     RandomState::new().hash_one(utc_now()) >> 1
 }
 
-/// Whether a body has a field that is secret: its file stays where it is.
+/// Whether a field of a body is secret; such a file is not copied.
 fn has_secret(body: &Path) -> bool {
     kendall_files::read_text(body, MOST_BODY_BYTES).is_ok_and(|body| secret_field(&body).is_some())
 }
 
-/// Copies the files that an experiment reads into its folder, and has it read the copies.
+/// Copies the files that an experiment reads into its folder, and makes it read the copies.
 fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
     let is_file = |parameter: &Parameter| parameter.name == "trace" || matches!(parameter.kind, Kind::File);
     let given = path::absolute(experiment.folder.join("."))
@@ -140,7 +140,7 @@ fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordEr
     let mut i = 0;
     for (parameter, value) in varied.chain(of_cases) {
         if !is_file(parameter) {
-            // A file of headers may hold secrets, so it stays where it is.
+            // A file of headers may hold secrets, so it is not copied.
             *value = parameter.rooted(value, &given);
             continue;
         }

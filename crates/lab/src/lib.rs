@@ -1,9 +1,9 @@
 //! The laboratory: trials of an experiment or of a URL, and the records that they leave.
 //!
-//! [`Lab::run`] tries every combination of an experiment's factors in seeded, shuffled order against a server in a process of its
-//! own; [`LoadTrial`] is one trial of a server that is there already. What the records say is read by `kendall_analysis`.
+//! [`Lab::run`] measures every combination of an experiment's factors, in seeded, shuffled order, against a server in its own
+//! process. [`LoadTrial`] is one trial of a server that runs already. `kendall_analysis` reads the records.
 //!
-//! No system is named here: systems are rows of a table ([`kendall_system::System`]) that the caller hands in.
+//! This crate names no system: the caller passes a table of systems ([`kendall_system::System`]).
 
 mod collect;
 mod conduct;
@@ -31,19 +31,26 @@ mod surroundings;
 mod trial;
 mod trial_error;
 mod unstamped;
+mod validation;
 mod view;
 mod watching;
 
 pub use contest::{Contender, Contest};
 pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
-pub use lab::{Ended, Lab, LabError, drawn_seed};
+pub use lab::{Lab, LabError, RunEnd, drawn_seed};
 pub use link_run::{LinkHops, LinkRun, LinkRunRecord, RelayRecord};
 pub use live::Live;
 pub use load_trial::LoadTrial;
 pub use machine::{Offer, inspect};
-pub use peak::{DisturbedProbes, Event, LightLoad, Peak, PeakError, PeakPlan, PeakSetting, capacity, peak};
+pub use peak::{
+    DisturbedProbes, Event, LightLoad, Peak, PeakError, PeakPlan, PeakSetting, UnfinishedBy, capacity, peak,
+};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, stop_when_stdin_ends};
 pub use stop::TrialPrecision;
 pub use surroundings::{LoadedServers, Quietness, look_around, wait_until_quiet};
 pub use trial_error::TrialError;
+pub use validation::{
+    Compared, ExperimentServer, Predicted, Validated, Validation, ValidationError, ValidationEvent,
+    ValidationReport, with_server,
+};

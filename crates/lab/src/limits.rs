@@ -1,4 +1,4 @@
-//! What the machine itself allows the system of a run: each limit is measured alone, once, before the trials.
+//! Measures what the machine allows the system of a run: each limit alone, once, before the trials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,8 +17,8 @@ use crate::view::View;
 const DURING: Duration = Duration::from_millis(500);
 
 impl Lab {
-    /// Measures the limits of these trials that no trial before them had. A limit that cannot be measured is recorded with the
-    /// reason, and the run goes on.
+    /// Measures those limits of these trials that no earlier trial had. If a limit cannot be measured, the reason is recorded and
+    /// the run continues.
     pub(crate) fn measure_limits(
         &self,
         bench: Bench<'_>,
@@ -64,7 +64,7 @@ fn measured(bench: Bench<'_>, limit: &MachineLimit) -> Result<MeasuredLimit, Tri
     Ok(MeasuredLimit { name: limit.name.clone(), demand: limit.demand.into(), value: value(found) })
 }
 
-/// What is recorded of a measurement. What is not positive is no limit of which a share could be used.
+/// The record of a measurement. A value that is not positive is invalid: no share of it could be used.
 fn value(found: Result<f64, String>) -> MeasuredValue {
     match found {
         Ok(value) if value.is_finite() && value > 0.0 => MeasuredValue::Value(value),

@@ -1,66 +1,66 @@
-//! What `kendall link` leaves on disk: a link that was asked for, what was measured of it, and what it did.
+//! The records of `kendall link`: the settings of a link, its calibration, and its counts.
 
 use kendall_link::calibrate::Calibration;
 use kendall_link::relay::Relayed;
-use kendall_link::{Asked, Outcome};
+use kendall_link::{LinkSettings, Outcome};
 use kendall_linkmodel::Settings;
 use serde::Serialize;
 
-/// What a link was asked to be and what it did.
+/// The settings of a link and its counts.
 #[derive(Debug, Serialize)]
 pub struct LinkRun {
-    /// How it was emulated.
+    /// How the link was emulated.
     pub link: String,
-    /// The seed of all that chance decided.
+    /// The seed of everything random.
     pub seed: u64,
-    /// What was asked for.
+    /// Its settings.
     #[serde(flatten)]
     pub asked: LinkHops,
-    /// What was measured of it before it was used.
+    /// Its calibration before use.
     pub measured: Option<Calibration>,
-    /// What it did.
+    /// Its counts.
     pub outcome: Outcome,
 }
 
-/// The hops as asked for, each way in the order in which packets cross them.
+/// The hops as given, in each direction in the order in which packets cross them.
 #[derive(Debug, Serialize)]
 pub struct LinkHops {
     /// From client to server.
     pub up: Vec<String>,
-    /// And back.
+    /// From server to client.
     pub down: Vec<String>,
 }
 
-impl From<&Asked> for LinkHops {
-    fn from(asked: &Asked) -> Self {
+impl From<&LinkSettings> for LinkHops {
+    fn from(asked: &LinkSettings) -> Self {
         let written = |way: &[Settings]| way.iter().map(ToString::to_string).collect();
         Self { up: written(&asked.up), down: written(&asked.down) }
     }
 }
 
-/// `link.json`: what a command did over a link.
+/// `link.json`: a command that ran over a link.
 #[derive(Debug, Serialize)]
 pub struct LinkRunRecord<'a> {
     /// The command.
     pub command: &'a [String],
-    /// The instant from which those of `link.parquet` count, by the monotonic clock of the machine.
+    /// The instant from which times in `link.parquet` count, by the monotonic clock of the machine.
     pub start_ns: i64,
     /// The link.
     #[serde(flatten)]
     pub run: &'a LinkRun,
 }
 
-/// What a relay leaves on disk.
+/// The record of a relay.
 #[derive(Debug, Serialize)]
 pub struct RelayRecord<'a> {
-    /// How the link was emulated, and how that differs from a link.
+    /// How the link was emulated, and how the emulation differs from a real link.
     pub link: &'a str,
-    /// The seed of all that chance decided.
+    /// The seed of everything random.
     pub seed: u64,
-    /// The link that was asked for, from client to server.
+    /// The settings of the link, from client to server.
     pub up: String,
-    /// And back.
+    /// From server to client.
     pub down: String,
-    /// What the relay did.
+    /// The counts of the relay.
     pub relayed: &'a Relayed,
 }

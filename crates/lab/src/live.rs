@@ -1,7 +1,7 @@
-//! What a run says of itself while it goes on, written to its folder for whoever watches: `kendall web`, from another process.
+//! The state of a run while it is under way, written to the run's folder for `kendall web`, which reads it in another process.
 //!
-//! Its own thread, which gives way to all others, reads twice a second what the generator counts anyway and replaces one
-//! small file. Neither the generator nor the order of trials ever waits for it; where the file cannot be written, the run goes on.
+//! A separate thread at low priority reads twice a second what the generator counts anyway, and replaces one small file. Neither
+//! the generator nor the order of trials ever waits for it. If the file cannot be written, the run continues.
 
 use std::mem;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kendall_analysis::{Measured, TrialResult};
 use kendall_archive::live::{
-    FAILURES, Live as Told, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
+    FAILURES, Live as LiveReport, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
 };
 use kendall_load::Progress;
 use kendall_record::Outcome;
@@ -22,7 +22,7 @@ use crate::server::{cpu_with_children_s, own_cpu_s};
 /// How often the file is replaced.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What a run says of itself. Dropping it before its end says that the run was interrupted.
+/// Publishes the state of a run. Dropping it before the end publishes that the run was interrupted.
 #[derive(Debug)]
 pub struct Live {
     shared: Arc<Shared>,
@@ -37,20 +37,20 @@ struct Shared {
     now: Mutex<Now>,
 }
 
-/// What the run has said.
+/// What the run has published.
 #[derive(Debug)]
 struct Now {
-    /// All but the samples.
-    told: Told,
-    /// What the trials that are not done take, in all.
+    /// Everything except the samples.
+    told: LiveReport,
+    /// The expected time of all trials that are not done.
     left: Option<Duration>,
-    watched: Option<Watched>,
+    watched: Option<CurrentTrial>,
     newest: Option<Sample>,
 }
 
-/// The trial at hand, as the writer watches it.
+/// The trial that is under way, as the writer reads it.
 #[derive(Clone, Debug)]
-struct Watched {
+struct CurrentTrial {
     progress: Arc<Progress>,
     began: Instant,
     expected: Duration,
@@ -58,9 +58,9 @@ struct Watched {
 }
 
 impl Live {
-    /// Begins, in a run's folder, where this many trials are done already.
+    /// Starts to publish in a run's folder; this many trials are done already.
     pub fn start(folder: PathBuf, trials_done: usize) -> Self {
-        let told = Told {
+        let told = LiveReport {
             process: Process::here(),
             state: LiveState::Running,
             doing: String::new(),
@@ -82,7 +82,7 @@ impl Live {
         let writer = thread::Builder::new().name("live".into()).spawn({
             let shared = Arc::clone(&shared);
             move || {
-                // Refused only to whoever may not even give way; then it is as before others as they are.
+                // Lowering the priority can fail; the thread then runs at the default priority.
                 let _ = rustix::process::setpriority_process(None, 19);
                 write(&shared);
             }
@@ -94,25 +94,24 @@ impl Live {
         self.shared.now()
     }
 
-    /// This many trials are to be run now, which take this long.
+    /// Sets the number of trials to run now, and their expected time.
     pub(crate) fn plan(&self, left: usize, expected: Duration) {
         let mut now = self.now();
         now.told.trials_planned = now.told.trials_done + left as u64;
         now.left = Some(expected);
     }
 
-    /// What is done now, where that is no trial.
+    /// Sets what the run is doing now, where that is not a trial.
     pub(crate) fn say(&self, doing: &str) {
         doing.clone_into(&mut self.now().told.doing);
     }
 
-    /// The newest sample of all, for whoever watches in the same process: response times can be taken only once, and this takes
-    /// them.
+    /// The newest sample, for a reader in the same process. Response times can be taken only once, and this takes them.
     pub fn newest(&self) -> Option<Sample> {
         self.now().newest
     }
 
-    /// A trial begins.
+    /// Starts a trial.
     pub(crate) fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
         let began_s = self.shared.began.elapsed().as_secs_f64();
         let mut now = self.now();
@@ -127,10 +126,10 @@ impl Live {
             outcomes: Default::default(),
         });
         let progress = Arc::clone(progress);
-        now.watched = Some(Watched { progress, began: Instant::now(), expected, server: None });
+        now.watched = Some(CurrentTrial { progress, began: Instant::now(), expected, server: None });
     }
 
-    /// Its server is up, and this is the rate that it is about to be loaded at.
+    /// Sets the process of the trial's server, which is ready, and the rate of the load.
     pub(crate) fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
         let mut now = self.now();
         if let Some(trial) = &mut now.told.trial {
@@ -141,7 +140,7 @@ impl Live {
         }
     }
 
-    /// A trial is done, with its record in this folder.
+    /// Ends a trial, whose record is in this folder.
     pub(crate) fn done(&self, result: &TrialResult, folder: &str, expected: Duration) {
         let ended_s = self.shared.began.elapsed().as_secs_f64();
         let mut now = self.now();
@@ -155,7 +154,7 @@ impl Live {
         }
     }
 
-    /// The run is over, and how.
+    /// Ends the run with this result.
     pub fn end(&mut self, state: LiveState) {
         let Some(writer) = self.writer.take() else { return };
         let mut now = self.now();
@@ -167,7 +166,7 @@ impl Live {
         drop(now);
         self.shared.over.store(true, Ordering::Relaxed);
         writer.thread().unpark();
-        // It cannot panic, and if it did the run would be none the worse.
+        // The thread cannot panic, and if it did, the run would not suffer.
         let _ = writer.join();
     }
 }
@@ -178,7 +177,7 @@ impl Drop for Live {
     }
 }
 
-/// A trial in a line.
+/// Describes a trial in one line.
 fn seen(result: &TrialResult, folder: &str, ended_s: f64) -> TrialSeen {
     let answer = match &result.measured {
         Measured::Answer(answer) => Some(answer),
@@ -209,13 +208,13 @@ fn seen(result: &TrialResult, folder: &str, ended_s: f64) -> TrialSeen {
 }
 
 impl Shared {
-    /// The run may have panicked with it; what it said before is still right.
+    /// The run may have panicked while it held the lock; what it published before is still right.
     fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Replaces the file until the run is over, and once more then.
+/// Replaces the file until the run is over, and then once more.
 fn write(shared: &Shared) {
     let mut samples = Samples::default();
     let mut before = None;
@@ -242,7 +241,7 @@ fn write(shared: &Shared) {
         let spent = watched.map_or(Duration::ZERO, |watched| watched.began.elapsed().min(watched.expected));
         told.left_s = left.map(|left| left.saturating_sub(spent).as_secs_f64().ceil());
         told.samples = mem::take(&mut samples);
-        // A full disk stops the record, which says so; this file is not worth stopping for.
+        // A full disk stops the record, which reports it; this file is not worth stopping the run for.
         let _ = told.write(&shared.folder);
         samples = told.samples;
         if over {
@@ -252,7 +251,7 @@ fn write(shared: &Shared) {
     }
 }
 
-/// What was counted at an instant of a trial.
+/// The counts at one instant of a trial.
 #[derive(Clone, Debug)]
 struct Counts {
     trial: u64,
@@ -264,7 +263,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(watched: &Watched, at_s: f64, trial: u64) -> Self {
+    fn of(watched: &CurrentTrial, at_s: f64, trial: u64) -> Self {
         Self {
             trial,
             at_s,
@@ -275,8 +274,8 @@ impl Counts {
         }
     }
 
-    /// What came since the counts before, or since the trial began; `None` where that is no time at all.
-    fn since(&self, before: Option<&Self>, began_s: f64, watched: &Watched) -> Option<Sample> {
+    /// The difference to the counts before, or to the start of the trial; `None` where no time has passed.
+    fn since(&self, before: Option<&Self>, began_s: f64, watched: &CurrentTrial) -> Option<Sample> {
         let before = before.filter(|before| before.trial == self.trial);
         let seconds = self.at_s - before.map_or(began_s, |before| before.at_s);
         if seconds <= 0.0 {
@@ -311,7 +310,7 @@ impl Counts {
     }
 }
 
-/// To four digits, which is more than a plot shows, so that the file is short.
+/// Rounds to four digits, which is more than a plot shows, to keep the file short.
 fn tidy(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
@@ -320,13 +319,13 @@ fn tidy(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// What is told in a folder, once it is so.
-    fn told(folder: &std::path::Path, is_so: impl Fn(&Told) -> bool) -> Told {
+    /// Reads the state in a folder once a condition holds.
+    fn report_when(folder: &std::path::Path, is_so: impl Fn(&LiveReport) -> bool) -> LiveReport {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
-            match Told::read(folder) {
+            match LiveReport::read(folder) {
                 Ok(told) if is_so(&told) => return told,
-                told => assert!(Instant::now() < until, "{told:?}"),
+                report => assert!(Instant::now() < until, "{report:?}"),
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -337,7 +336,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut live = Live::start(folder.path().into(), 2);
         live.say("finding");
-        assert!(told(folder.path(), |told| told.doing == "finding").is_running());
+        assert!(report_when(folder.path(), |told| told.doing == "finding").is_running());
         live.plan(3, Duration::from_secs(30));
         let progress = Arc::new(Progress::default());
         live.begin(3, " rate=20", Duration::from_secs(10), &progress);
@@ -347,18 +346,19 @@ mod tests {
             progress.outcomes[outcome as usize].store(count, Ordering::Relaxed);
         }
         progress.sent.store(40, Ordering::Relaxed);
-        // The test stands for its server.
-        let seen = told(folder.path(), |told| told.samples.server_cores.back().is_some_and(Option::is_some));
+        // The test process stands in for its server.
+        let seen =
+            report_when(folder.path(), |told| told.samples.server_cores.back().is_some_and(Option::is_some));
         let trial = seen.trial.unwrap();
         assert_eq!((trial.number, &*trial.name, trial.offered_per_s), (3, "rate=20", Some(20.0)));
         assert_eq!((trial.sent, trial.outcomes), (40, [30, 0, 0, 0, 2]));
         assert_eq!((seen.trials_planned, seen.trials_done, seen.doing), (5, 2, String::new()));
         assert!(seen.left_s.is_some_and(|left_s| (20.0..=30.0).contains(&left_s)), "{:?}", seen.left_s);
-        // However the samples fell, together they are all that was counted.
+        // Wherever the samples began, together they are all that was counted.
         let failed: u64 = seen.samples.failed.iter().map(|failed| failed[FAILURES - 1]).sum();
         assert_eq!((failed, seen.samples.in_flight.back()), (2, Some(&8)));
         live.end(LiveState::Done);
-        let ended = Told::read(folder.path()).unwrap();
+        let ended = LiveReport::read(folder.path()).unwrap();
         assert_eq!((ended.state, ended.trial), (LiveState::Done, None));
         assert!(ended.samples.end() >= seen.samples.end(), "what was seen stays");
     }
@@ -367,6 +367,6 @@ mod tests {
     fn a_run_that_breaks_off_is_interrupted() {
         let folder = tempfile::tempdir().unwrap();
         drop(Live::start(folder.path().into(), 0));
-        assert_eq!(Told::read(folder.path()).unwrap().state, LiveState::Interrupted);
+        assert_eq!(LiveReport::read(folder.path()).unwrap().state, LiveState::Interrupted);
     }
 }

@@ -1,4 +1,4 @@
-//! Its own load: a trial of a server that is there already, outside of any experiment. `kendall load` is one of these.
+//! A separate load: a trial of a server that runs already, outside of any experiment. `kendall load` makes one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,40 +21,40 @@ use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
 use crate::watching::keep;
 
-/// What is loaded, how, and what is asked of it.
+/// The target and the load, and what is measured and expected.
 #[derive(Clone, Copy)]
 pub struct LoadTrial<'a> {
-    /// What is loaded, as a URL.
+    /// The target, as a URL.
     pub target: &'a str,
-    /// The command that makes the same load again.
+    /// The command that repeats the load.
     pub again: &'a str,
     /// The requests.
     pub workload: &'a dyn Workload,
-    /// When they are sent.
+    /// The schedule of the requests.
     pub load: &'a Load,
-    /// What a rate of 100 % stands for, in requests per second.
+    /// The rate that 100 % stands for, in requests per second.
     pub capacity_per_s: Option<f64>,
     /// The seed of requests and arrivals.
     pub seed: u64,
-    /// How precise it is to be; it ends once it is.
+    /// The wanted precision; the load ends once it is reached.
     pub precision: Option<TrialPrecision>,
-    /// What is expected of it; it ends early where that can no longer be met.
+    /// The expectations; the load ends early where they can no longer be met.
     pub expected: &'a [Expectation],
-    /// The process of the server, if it is on this machine and is to be watched.
+    /// The process of the server, if it is on this machine and is watched.
     pub server: Option<u32>,
-    /// How it is watched.
+    /// How the server is watched.
     pub probing: Probing,
-    /// The processes whose time is not that of other programs.
+    /// The processes whose CPU time does not count as that of other programs.
     pub servers: &'a LoadedServers,
-    /// The new folder in which the record is kept, if one is.
+    /// The new folder for the record, if one is kept.
     pub record: Option<&'a Path>,
 }
 
 impl LoadTrial<'_> {
-    /// Makes the load, and writes its record.
+    /// Runs the load and writes its record.
     ///
     /// # Errors
-    /// Fails where the generator or the watching cannot be set up, or the record not be written.
+    /// Fails where the generator or the watching cannot be set up, or where the record cannot be written.
     pub fn run(&self, progress: &Progress, cancel: &AtomicBool) -> Result<TrialResult, TrialError> {
         let started_utc = utc_now();
         let plan = self.load.plan(self.capacity_per_s, self.seed);
@@ -83,8 +83,8 @@ impl LoadTrial<'_> {
         self.result(loaded, started_utc, plan.arrivals.rate_per_s())
     }
 
-    /// What the load says of itself in a folder while it goes on, as a run of one trial. Its length counts as not known where only
-    /// requests end it.
+    /// The state of the load in a folder while it is under way, as a run of one trial. Its length counts as unknown where only
+    /// the number of requests ends it.
     pub fn live(&self, folder: &Path, progress: &Arc<Progress>) -> Live {
         let live = Live::start(folder.into(), 0);
         live.begin(1, self.target, self.load.duration.unwrap_or_default(), progress);
@@ -92,7 +92,7 @@ impl LoadTrial<'_> {
         live
     }
 
-    /// Completes the record, and makes the answer.
+    /// Completes the record and computes the answer.
     fn result(
         &self,
         loaded: Loaded,
@@ -142,7 +142,7 @@ impl LoadTrial<'_> {
             grows: seen.as_ref().and_then(|seen| seen.growth).is_some_and(|growth| growth.unstable),
             left_out: None,
             warmup_suggested_s: seen.as_ref().and_then(|seen| seen.warmup.suggested_s),
-            // Beside a server of unknown process, what other programs used is not known.
+            // The CPU time of a server of unknown process cannot be separated from that of other programs.
             disturbance: surroundings
                 .filter(|_| *self.servers != LoadedServers::Unknown)
                 .map(|seen| seen.disturbance),
@@ -165,7 +165,7 @@ impl LoadTrial<'_> {
     }
 }
 
-/// What the answers say, to judge the server by.
+/// Judges the server by its answers.
 fn answers(seen: &Streamed) -> AnswersSeen {
     AnswersSeen {
         response_s: Some(seen.response.mean_s.value),
@@ -175,7 +175,7 @@ fn answers(seen: &Streamed) -> AnswersSeen {
     }
 }
 
-/// How precise a trial was in the end.
+/// The precision that a trial reached.
 fn reached(stream: &Stream, wanted: TrialPrecision) -> PrecisionReached {
     let found = stream.precision(wanted.of);
     PrecisionReached {

@@ -1,8 +1,8 @@
-//! What a person sees while a run goes on: on a terminal a few lines that are drawn anew ten times a second, elsewhere a line
-//! every five seconds.
+//! The display of a run while it is under way: on a terminal a few lines, redrawn ten times a second; otherwise a line every five
+//! seconds.
 //!
-//! It draws below what is there and clears that at the end: it never takes the screen, so that there is nothing to give back
-//! on Ctrl-C or a panic. It has its own thread that gives way to all others, and reads only what the generator lays out;
+//! The display is drawn below the existing output and cleared at the end. It never takes over the screen, so nothing needs to be
+//! restored on Ctrl-C or a panic. It has its own thread at low priority and reads only the counters that the generator publishes;
 //! the generator never waits for it.
 
 use std::collections::VecDeque;
@@ -17,19 +17,19 @@ use kendall_load::Progress;
 use kendall_record::Outcome;
 use kendall_stats::number::{NONE, percent, significant, time};
 
-/// How often it is drawn.
+/// The time between two redraws.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
-/// How often a line is written where there is no terminal.
+/// The time between two lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// How long one of the small bars of a line is.
+/// The time that one of the small bars stands for.
 const SPAN: Duration = Duration::from_millis(500);
-/// No more of them than this are kept.
+/// The most bars that are kept.
 const SPANS: usize = 240;
-/// The width of what stands left and right of them.
+/// The width of the text left and right of the bars.
 const LEFT: usize = 11;
 const RIGHT: usize = 14;
 
-/// When a run is to end.
+/// The limits that end a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
     /// After this many requests.
@@ -38,7 +38,7 @@ pub struct Goal {
     pub duration: Option<Duration>,
 }
 
-/// Shows a run while `work` makes it; `recent` tells the quantiles of the last requests.
+/// Shows a run while `work` makes it; `recent` returns the quantiles of the last requests.
 pub fn watch<T>(
     goal: Goal,
     progress: &Progress,
@@ -48,17 +48,17 @@ pub fn watch<T>(
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let shown = scope.spawn(|| {
-            // Refused only to whoever may not even give way; then it is as before others as they are.
+            // Lowering the priority can fail; the thread then runs at the default priority.
             let _ = rustix::process::setpriority_process(None, 19);
             show(goal, progress, recent, &over);
         });
-        // Also where the work panics: the scope waits for its threads.
+        // The guard also works where the work panics: the scope waits for its threads.
         let _over = Over(&over, shown.thread().clone());
         work()
     })
 }
 
-/// Ends the thread that shows a run.
+/// Ends the display thread.
 struct Over<'a>(&'a AtomicBool, thread::Thread);
 
 impl Drop for Over<'_> {
@@ -86,7 +86,7 @@ fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<RecentQuant
             }
             None if now - seen.start >= line_at => {
                 line_at += LINE_EVERY;
-                // If standard error is closed, there is no reader for it.
+                // If standard error is closed, the display has no reader.
                 drop(writeln!(io::stderr(), "{}", seen.line(now)));
             }
             None => {}
@@ -97,7 +97,7 @@ fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<RecentQuant
     }
 }
 
-/// What the generator counts.
+/// The counters of the generator.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     sent: u64,
@@ -135,20 +135,20 @@ pub struct RecentQuantiles {
 }
 
 impl RecentQuantiles {
-    /// Those of a sample that a run says of itself; `None` where nothing was answered in it.
+    /// The quantiles of a published sample; `None` where no request was answered in it.
     pub fn of(sample: &Sample) -> Option<Self> {
         Some(Self { p50_s: sample.p50_s?, p99_s: sample.p99_s? })
     }
 }
 
-/// Those of the requests that were answered since the last call.
+/// The quantiles of the requests answered since the last call.
 pub fn recent(progress: &Progress) -> Option<RecentQuantiles> {
     let responses = progress.take_responses().filter(|responses| !responses.is_empty())?;
     let at = |p| responses.value_at_quantile(p) as f64 / 1e9;
     Some(RecentQuantiles { p50_s: at(0.5), p99_s: at(0.99) })
 }
 
-/// What was seen in one span.
+/// The counts of one span.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     sent_per_s: f64,
@@ -157,11 +157,11 @@ struct Span {
     errors: u64,
 }
 
-/// What was seen so far.
+/// The counts so far.
 struct History {
     goal: Goal,
     start: Instant,
-    /// Where the span that is being filled began, and what had been counted then.
+    /// The start of the current span, and the counts at that time.
     since: Instant,
     before: Counts,
     now: Counts,
@@ -192,7 +192,7 @@ impl History {
         (self.since, self.before) = (now, *counts);
     }
 
-    /// The share of the run that is behind, and the time that is left by the stricter of its limits.
+    /// The share of the run that is done, and the time left by the stricter of its limits.
     fn done(&self, now: Instant) -> Option<(f64, Duration)> {
         let passed = now - self.start;
         let by_time = self.goal.duration.map(|all| passed.as_secs_f64() / all.as_secs_f64());
@@ -202,7 +202,7 @@ impl History {
         Some((share, Duration::from_secs_f64(left_s.min(1e9))))
     }
 
-    /// As lines that fit a terminal.
+    /// The display as lines that fit a terminal.
     fn lines(&self, width: usize, now: Instant) -> Vec<String> {
         let room = width.saturating_sub(LEFT + RIGHT + 1).clamp(8, SPANS);
         let spans = || self.spans.iter().skip(self.spans.len().saturating_sub(room));
@@ -246,7 +246,7 @@ impl History {
         some.map(|outcome| format!("{} {}", count(outcome), outcome.name())).collect::<Vec<_>>().join(", ")
     }
 
-    /// As one line, for a log.
+    /// The display as one line, for a log.
     fn line(&self, now: Instant) -> String {
         let mut line = format!("{:>5} s: {}", (now - self.start).as_secs(), self.counted());
         if let Some(span) = self.spans.back() {
@@ -271,13 +271,13 @@ fn clock(time: Duration) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// Small bars, the highest of them full; a gap where there is no value.
+/// Small bars, the highest of them full; a gap stands for no value.
 fn bars(values: &[Option<f64>]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
     let bar = |value: &Option<f64>| match value {
         Some(value) if highest > 0.0 => {
-            // Seven eighths may be a little more by rounding.
+            // Rounding may make it slightly more than seven eighths.
             let height = (value / highest * BARS.len() as f64 - 1e-9).ceil() as usize;
             BARS[height.clamp(1, BARS.len()) - 1]
         }
@@ -345,7 +345,7 @@ mod tests {
         );
     }
 
-    /// Before anything has happened, and of a run whose end is not known.
+    /// The display before any request is sent, and of a run without a known end.
     #[test]
     fn nothing_seen_is_shown_as_nothing() {
         let history = History::new(Goal { requests: None, duration: None }, Instant::now());

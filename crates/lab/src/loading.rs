@@ -1,8 +1,8 @@
-//! The one way in which a server is loaded and measured: a trial of an experiment, its own load and a probe of a search
-//! for a peak are each one of these.
+//! The code that loads and measures a server: for a trial of an experiment, for a separate load, and for each probe of a search
+//! for the peak.
 //!
-//! The calling thread sends. Its own thread takes the rows in batches, and others watch the resources. Starting a server,
-//! laying a link and reading stamps are not done here, but around it.
+//! The calling thread sends. One other thread takes the rows in batches, and others watch the resources. Starting a server,
+//! setting up a link and reading stamps belong to the callers.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::surroundings::{LoadedServers, SurroundingsWatch};
 use crate::trial_error::TrialError;
 use crate::watching::watch;
 
-/// What is sent, when it ends, and who is watched.
+/// The requests, the end of the load, and the watched server.
 pub(crate) struct Loading<'a> {
     pub(crate) workload: &'a dyn Workload,
     pub(crate) plan: &'a Plan,
@@ -29,31 +29,31 @@ pub(crate) struct Loading<'a> {
     pub(crate) server: Option<u32>,
     /// The folder of the record, if one is kept.
     pub(crate) folder: Option<&'a Path>,
-    /// The servers, for a load that is judged alone; `None` for a trial, which is compared with others of its run.
+    /// The servers of a load that is judged alone; `None` for a trial, which is compared with others of its run.
     pub(crate) alone: Option<&'a LoadedServers>,
 }
 
-/// What a load left.
+/// The result of a load.
 pub(crate) struct Loaded {
-    /// The generator's account of itself.
+    /// The generator's summary.
     pub(crate) run: RunSummary,
-    /// And the verdict on it.
+    /// The verdict on the generator.
     pub(crate) verdict: GeneratorVerdict,
-    /// The sinks, with every row in them.
+    /// The sinks, which have received every row.
     pub(crate) sinks: RowSinks,
-    /// Why it was stopped as hopeless, if it was.
+    /// Why the load was stopped as hopeless, if it was.
     pub(crate) hopeless: Option<String>,
-    /// What was used meanwhile, if it was watched.
+    /// The resources used, if they were watched.
     pub(crate) resources: Option<ResourceRecord>,
-    /// What else the machine did, of a load that is judged alone.
+    /// What other work the machine did, for a load that is judged alone.
     pub(crate) surroundings: Option<Surroundings>,
 }
 
 impl Loading<'_> {
-    /// Sends the requests of the plan; setting `cancel` stops at once.
+    /// Sends the requests of the plan. Setting `cancel` stops at once.
     ///
     /// # Errors
-    /// Fails where the generator or the watching cannot be set up, or the record not be written.
+    /// Fails where the generator or the watching cannot be set up, or where the record cannot be written.
     pub(crate) fn run(
         &self,
         sinks: RowSinks,
@@ -65,7 +65,7 @@ impl Loading<'_> {
         let watching = watch(self.probing, self.server, self.folder)?;
         let surroundings = self.alone.map(SurroundingsWatch::start);
         let rows = |batches: RowBatches| {
-            // What cannot be recorded need not be sent.
+            // Requests that cannot be recorded are not worth sending.
             collect(sinks, stop_watch, batches).inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
         let (run, collected) =

@@ -1,5 +1,5 @@
-//! What this machine offers for measuring: cores, SIMD, clock, privileges, namespaces, limits. For
-//! `kendall doctor`, and as a reason to doubt a measurement made where something is missing.
+//! The properties of this machine that matter to a measurement: cores, SIMD, clock, privileges, namespaces, limits. `kendall
+//! doctor` lists them, and a missing one is a reason to doubt a measurement.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// One thing that a machine has or lacks.
+/// One property of a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offer {
-    /// What was looked at.
+    /// Its name.
     pub name: &'static str,
-    /// What was found.
+    /// Its value.
     pub found: String,
-    /// What is amiss and what to do about it; `None` if all is well.
+    /// What is wrong and what to do about it; `None` if all is well.
     pub advice: Option<String>,
 }
 
-/// Looks at this machine. Takes about a tenth of a second, for the timer is tried.
+/// Inspects this machine. Takes about a tenth of a second, because it tests the timer.
 pub fn inspect() -> Vec<Offer> {
     vec![
         cores(),
@@ -112,7 +112,7 @@ fn clock() -> Offer {
     offer("clock", found, (cost_ns > 500).then_some(advice))
 }
 
-/// How late a sleeping thread wakes: the floor of every send lag.
+/// How late a sleeping thread wakes: the least send lag.
 fn timer() -> Offer {
     let mut late_us: Vec<u128> = (0..50)
         .map(|_| {

@@ -1,9 +1,9 @@
-//! The highest rate at which a running system meets an objective: probes of a server that is there already.
+//! Finds the highest rate at which a running system meets an objective, by probes of a server that runs already.
 //!
-//! First a few closed populations, of one user, two, four and so on, say what a request takes when nobody else is there and how much
-//! the system can do at all; from these the model begins with which [`search`] looks. Then each probe is an open load at
-//! a fixed rate. Between probes the server is left alone until one user finds it as fast as at first. A probe during which other
-//! programs or the host took the machine, or it stalled, is disturbed, and repeated unless it passes.
+//! First, closed populations of one user, two, four and so on measure the response time of a lone request and the throughput
+//! limit. From these the search makes the model with which [`search`] starts. Each probe is an open load at a fixed rate. Between
+//! probes the search waits until a single user gets the response time of the start again. A probe counts as disturbed if other
+//! programs or the host used the machine, or if the machine stalled; it is repeated unless it passes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
-use kendall_evidence::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
+use kendall_evidence::peak::{Aim, Ask, Curve, PeakResult, Probe, Sighting, Why, requests_needed, search};
 use kendall_experiment::Probing;
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
@@ -29,27 +29,30 @@ use crate::stop::StopRule;
 use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
 
-/// How long each closed population loads the system.
+/// The time for which each closed population loads the system.
 const LIGHT: Duration = Duration::from_secs(1);
-/// And at most, where requests are few.
+/// The same at most, where requests are few.
 const LIGHT_AT_MOST: Duration = Duration::from_secs(16);
-/// This many answers tell how long a request takes.
+/// The number of answers that determine the response time of a lone request.
 const LIGHT_ANSWERS: usize = 40;
 /// The largest closed population.
 const MOST_USERS: u32 = 64;
-/// Throughput that grows by less than this, for twice as many users, grows no more.
+/// Throughput that grows by less than this share, for twice as many users, counts as constant.
 const GROWS: f64 = 1.05;
-/// The share of a probe that fills the system.
+/// The share of a probe in which the system reaches its steady state.
 const WARMUP: f64 = 0.15;
-/// A server that is not itself again this long after a probe is not going to be.
+/// A search typically takes this many times the length of a probe: seven probes towards the answer, one of them repeated for longer, and
+/// three confirmations of double length.
+const TYPICAL: u32 = 17;
+/// A server that is still slow this long after a probe will not recover.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
-/// It is when a request takes no more than this many times what it took at first.
+/// It has recovered when a request takes no more than this many times the response time at the start.
 const SETTLED: f64 = 2.0;
-/// A probe is no longer than this, however few requests a second are asked for.
+/// The longest probe, however low the rate.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
-/// A probe that the generator decided is made so often before that ends the search.
+/// The number of attempts at a generator-limited probe before the search ends.
 const GENERATOR_TRIES: u32 = 3;
-/// The share of one server's rate that is a light load.
+/// The rate of a light load, as a share of one server's rate.
 const LIGHT_SHARE: f64 = 0.05;
 
 /// Why no highest rate was found.
@@ -65,111 +68,131 @@ pub enum PeakError {
     )]
     NoAnswer { seconds: f64 },
     #[error(
-        "at {rate_per_s:.0}/s the generator is the limit and not the system ({why}); let it have a core of its own, or another \
+        "at {rate_per_s:.0}/s the generator is the limit and not the system ({why}); give it its own core, or another \
          machine"
     )]
     Generator { rate_per_s: f64, why: String },
     #[error("interrupted")]
     Interrupted,
+    #[error("the budget of {:.0} s is spent", .0.as_secs_f64())]
+    OutOfTime(Duration),
 }
 
-/// What is searched for, and how.
+/// The aim and the settings of a search.
 #[derive(Clone, Debug)]
 pub struct PeakPlan {
-    /// What is to be met.
+    /// The objective.
     pub aim: Aim,
-    /// How long a probe takes, at least.
+    /// The shortest probe.
     pub probe: Duration,
-    /// How the system is loaded.
+    /// The search takes no longer than this; it then ends with what it knows.
+    pub budget: Duration,
+    /// How to load the system.
     pub setting: PeakSetting,
 }
 
-/// How a system is loaded to find out what it can do.
+/// How to load a system to find its limit.
 #[derive(Clone, Debug)]
 pub struct PeakSetting {
-    /// At most this many connections.
+    /// The most connections.
     pub connections: u32,
-    /// Give a request up after this time.
+    /// The time-out of a request.
     pub timeout: Duration,
     /// The seed of requests, arrivals and the order of confirmations.
     pub seed: u64,
-    /// The processes whose time is not that of other programs.
+    /// The processes whose CPU time does not count as that of other programs.
     pub servers: LoadedServers,
 }
 
-/// What closed populations say of a system.
+/// The measurements of a system under closed populations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LightLoad {
     /// The median response time of one user alone, in seconds.
     pub response_s: f64,
     /// Users and requests per second.
     pub throughput_per_s: Vec<(u32, f64)>,
-    /// How many servers it behaves like.
+    /// The number of servers that it behaves like.
     pub servers: u32,
 }
 
-/// What happens while it is searched, for whoever looks on.
+/// An event of a search, for progress reports.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A closed population was tried.
+    /// A closed population was measured.
     Users(u32, f64),
-    /// The light load is known, and the model to begin with.
+    /// The light load is measured, and this is the initial model.
     Light(&'a LightLoad, &'a Curve),
-    /// This is asked now, for this long.
+    /// The search is expected to take this long.
+    Expected(Duration),
+    /// A probe starts, of this length.
     Asking(&'a Ask, Duration),
-    /// A probe is done, with what else the machine did, where that may have changed it.
+    /// A probe is done, with what other work the machine did, where that may have affected it.
     Probed(&'a Probe, Option<&'a Surroundings>),
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Peak {
-    /// What was to be met.
+    /// The objective.
     pub aim: Aim,
     /// The search.
-    pub found: Found,
-    /// What it began with.
+    pub found: PeakResult,
+    /// The measurements from which the search started.
     pub light: LightLoad,
-    /// Where the universal scalability law through the closed populations has its peak, if it can be fitted: users and
-    /// requests per second.
+    /// The peak of the universal scalability law through the closed populations, if it can be fitted: users and requests per
+    /// second.
     pub usl_peak: Option<(f64, f64)>,
     /// The seed.
     pub seed: u64,
     /// How other programs disturbed the probes, if they did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<DisturbedProbes>,
+    /// Why the search ended before its answer was confirmed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<UnfinishedBy>,
 }
 
-/// Probes in which other programs or the host took a part of the machine that matters.
+/// Why a search for a peak ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnfinishedBy {
+    /// The user interrupted it.
+    Interrupt,
+    /// Another probe would not have fitted into the budget.
+    Budget,
+}
+
+/// Probes during which other programs or the host used a significant part of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DisturbedProbes {
-    /// How many of the probes.
+    /// The number of such probes.
     pub probes: usize,
-    /// What was seen in the worst of them.
+    /// The measurement of the worst of them.
     pub worst: Surroundings,
 }
 
-/// Finds the highest rate. `workload` makes the requests from a seed; `tell` hears how it goes.
+/// Finds the highest rate. `workload` makes the requests from a seed; `report` receives the events.
 ///
 /// # Errors
-/// Fails where the generator cannot be set up or is the limit itself, where the server answers nothing, and when `cancel` is set.
+/// Fails where the generator cannot be set up or is itself the limit, where the server answers no request, and when `cancel` is
+/// set.
 pub fn peak(
     workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     plan: &PeakPlan,
-    tell: &mut dyn FnMut(&Event<'_>),
+    report: &mut dyn FnMut(&Event<'_>),
     cancel: &AtomicBool,
 ) -> Result<Peak, PeakError> {
     let mut driver = Driver { workload, setting: &plan.setting, cancel, runs: 0 };
     let mut disturbed: Option<DisturbedProbes> = None;
-    let light = driver.light(tell)?;
+    let light = driver.light(report)?;
     let curve = light.curve();
-    tell(&Event::Light(&light, &curve));
+    report(&Event::Light(&light, &curve));
     let light_per_s = LIGHT_SHARE / light.response_s;
     let mut probe = |ask: &Ask| {
         driver.settle(light.response_s)?;
         let length = length(plan, ask);
-        tell(&Event::Asking(ask, length));
-        // A disturbance may pass; a generator that is too slow does not.
+        report(&Event::Asking(ask, length));
+        // A disturbance may pass, but a generator that is too slow stays so.
         let mut tries = GENERATOR_TRIES;
         let (sighting, surroundings) = loop {
             tries -= 1;
@@ -182,7 +205,7 @@ pub fn peak(
         let stalled = surroundings.as_ref().is_some_and(|seen| seen.noticeable_stalls().is_some());
         let surroundings = surroundings.filter(Surroundings::is_noticeable);
         let sighting = Sighting { disturbed: stalled || surroundings.is_some(), ..sighting };
-        tell(&Event::Probed(
+        report(&Event::Probed(
             &Probe { ask: *ask, sighting: sighting.clone(), outcome },
             surroundings.as_ref(),
         ));
@@ -198,27 +221,50 @@ pub fn peak(
         }
         Ok::<_, PeakError>(sighting)
     };
-    let found = search(&plan.aim, curve, light_per_s, plan.setting.seed, &mut probe)?;
+    let (found, unfinished) = match search(&plan.aim, curve, light_per_s, plan.setting.seed, &mut probe) {
+        Ok(found) => (found, None),
+        Err(ended) => match (ended.why, ended.found) {
+            (PeakError::Interrupted, found) if !found.probes.is_empty() => {
+                (found, Some(UnfinishedBy::Interrupt))
+            }
+            (PeakError::OutOfTime(_), found) if !found.probes.is_empty() => {
+                (found, Some(UnfinishedBy::Budget))
+            }
+            (why, _) => return Err(why),
+        },
+    };
     let usl_peak = light.usl_peak().map(|peak| (peak.users, peak.throughput_per_s));
-    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.setting.seed, disturbed })
+    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.setting.seed, disturbed, unfinished })
 }
 
-/// What a system can do at most, by closed populations of one user, two, four and so on, each for a second: the users and the requests
-/// per second at which throughput grows no more.
+/// Measures the throughput limit of a system by closed populations of one user, two, four and so on, each for a second. Returns
+/// the number of users and the requests per second at which throughput stops growing.
 ///
 /// # Errors
-/// Fails where the generator cannot be set up, where the server answers nothing, and when `cancel` is set.
+/// Fails where the generator cannot be set up, where the server answers no request, and when `cancel` is set.
 pub fn capacity(
     workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     setting: &PeakSetting,
     cancel: &AtomicBool,
 ) -> Result<(u32, f64), PeakError> {
-    let light = Driver { workload, setting, cancel, runs: 0 }.light(&mut |_| {})?;
+    let light = light_load(workload, setting, cancel)?;
     let most = light.throughput_per_s.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     Ok(most.expect("one user was tried"))
 }
 
-/// How long a probe takes: as long as asked, and long enough for the requests that the objective needs.
+/// Measures the throughput of closed populations of one user, two, four and so on, until it stops growing.
+///
+/// # Errors
+/// As [`capacity`].
+pub(crate) fn light_load(
+    workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    setting: &PeakSetting,
+    cancel: &AtomicBool,
+) -> Result<LightLoad, PeakError> {
+    Driver { workload, setting, cancel, runs: 0 }.light(&mut |_| {})
+}
+
+/// The length of a probe: as given, and long enough for the number of requests that the objective needs.
 fn length(plan: &PeakPlan, ask: &Ask) -> Duration {
     let needed = requests_needed(plan.aim.slo) as f64 / (1.0 - WARMUP) / ask.rate_per_s * 1.1;
     let least = Duration::try_from_secs_f64(needed).unwrap_or(LONGEST_PROBE);
@@ -226,10 +272,16 @@ fn length(plan: &PeakPlan, ask: &Ask) -> Duration {
 }
 
 impl LightLoad {
-    /// The station that it looks like: as many servers as requests that are served side by side.
+    /// The station that the system resembles: with as many servers as it serves requests at once.
     fn curve(&self) -> Curve {
         let service_s = f64::from(self.servers) / self.most_per_s();
         Curve::new(self.servers, service_s, (self.response_s - service_s).max(0.0))
+    }
+
+    /// The users with the highest throughput.
+    pub(crate) fn users(&self) -> u32 {
+        let most = self.throughput_per_s.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        most.map_or(1, |point| point.0)
     }
 
     fn most_per_s(&self) -> f64 {
@@ -243,7 +295,7 @@ impl LightLoad {
     }
 }
 
-/// What one load of the system left.
+/// The result of one load of the system.
 struct ProbeLoad {
     rows: Vec<RequestRow>,
     run: RunSummary,
@@ -255,12 +307,12 @@ struct Driver<'a> {
     workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     setting: &'a PeakSetting,
     cancel: &'a AtomicBool,
-    /// Each run has requests and arrivals of its own.
+    /// Numbers the runs: each run has its own requests and arrivals.
     runs: u64,
 }
 
 impl Driver<'_> {
-    /// Loads the system and gives its rows; stops early where it cannot meet what is expected any more.
+    /// Loads the system and returns the rows. Stops early where the system can no longer meet the objective.
     fn run(
         &mut self,
         arrivals: Arrivals,
@@ -294,7 +346,8 @@ impl Driver<'_> {
         Ok(ProbeLoad { rows: sinks.kept.unwrap_or_default(), run, verdict, surroundings })
     }
 
-    /// This many users without think time: the response times in seconds, and the requests per second after the first fifth.
+    /// Measures this many users without think time: the response times in seconds, and the requests per second after the first
+    /// fifth.
     fn users(&mut self, users: u32, duration: Duration) -> Result<(Vec<f64>, f64), PeakError> {
         let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
         let ProbeLoad { rows, .. } = self.run(arrivals, duration, Duration::ZERO, &[])?;
@@ -307,7 +360,7 @@ impl Driver<'_> {
         Ok((responses_s, per_s))
     }
 
-    fn light(&mut self, tell: &mut dyn FnMut(&Event<'_>)) -> Result<LightLoad, PeakError> {
+    fn light(&mut self, report: &mut dyn FnMut(&Event<'_>)) -> Result<LightLoad, PeakError> {
         let mut length = LIGHT;
         let (responses_s, alone_per_s) = loop {
             let found = self.users(1, length)?;
@@ -319,12 +372,12 @@ impl Driver<'_> {
         if responses_s.is_empty() {
             return Err(PeakError::NoAnswer { seconds: length.as_secs_f64() });
         }
-        tell(&Event::Users(1, alone_per_s));
+        report(&Event::Users(1, alone_per_s));
         let mut throughput_per_s = vec![(1, alone_per_s)];
         let (mut users, mut flat) = (2, 0);
         while users <= MOST_USERS.min(self.setting.connections) && flat < 2 {
             let (_, per_s) = self.users(users, length)?;
-            tell(&Event::Users(users, per_s));
+            report(&Event::Users(users, per_s));
             let before = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
             flat = if per_s < GROWS * before { flat + 1 } else { 0 };
             throughput_per_s.push((users, per_s));
@@ -336,8 +389,8 @@ impl Driver<'_> {
         Ok(LightLoad { response_s, throughput_per_s, servers })
     }
 
-    /// Waits until a single user finds the system as it was at first: a server that was overloaded works off what it has
-    /// accepted, whether anybody still waits for it or not.
+    /// Waits until a single user gets the response time of the start again. A server that was overloaded first works off the
+    /// requests that it has accepted, even those whose clients have given up.
     fn settle(&mut self, response_s: f64) -> Result<(), PeakError> {
         let deadline = Instant::now() + SETTLE_AT_MOST;
         let look = Duration::from_secs_f64((5.0 * response_s).clamp(0.1, 2.0));
@@ -368,7 +421,7 @@ impl Driver<'_> {
         let sighting = Sighting::of(&Trial { rows: &rows, warmup_ns: warmup.as_nanos() as i64 }, slo);
         match verdict.decided(run.lag.p99_ns as f64 / 1e9, &sighting, aim) {
             Some(why) => {
-                // Of what kept it from its core the user can do something about.
+                // Of the reasons that delay the generator, the user can do something about this one.
                 let cause = surroundings.filter(Surroundings::is_noticeable);
                 let why = cause.map_or_else(|| why.clone(), |cause| format!("{cause}: {why}"));
                 Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why })

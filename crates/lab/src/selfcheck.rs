@@ -1,17 +1,19 @@
-//! The laboratory checked against servers whose law is known: does it name the right station, and do its intervals hold?
+//! Checks the laboratory against servers with a known law: whether it finds the right station, and whether its intervals cover
+//! the truth.
 //!
-//! A case is a system whose station is known beforehand. It is served, loaded and stamped once for each seed. Of each run is
-//! asked what a user would ask. The first question is which station is behind it, from the rows alone: servers, order and room by
-//! the replay, which is told a wrong number of servers as the system's own so that it cannot lean on the truth; the laws of
-//! arrivals (as they were due) and service by the closest. The second is its mean response time with a 95 % interval.
+//! A case is a system with a known station. The check serves, loads and stamps it once for each seed, and asks of each run what a
+//! user would ask. First: which station is behind the run, from its rows alone? The replay finds servers, order and room; it gets
+//! a wrong number of servers as the system's own, so that it cannot rely on the truth. The laws of arrivals (by due times) and of
+//! service are the closest ones. Second: what is the mean response time, with a 95 % interval?
 //!
-//! The true mean is that of the station: simulated, or by an exact formula, at the rate that was asked for and with the law of
-//! all service times that the server stamped in all runs of the case (drawn and held: a sleep that ends late is part of it).
-//! To it is added the mean delay outside the station over all runs, which is what responses were longer than the replay
-//! through the true station has them, for those that were let in. So each interval is held against a number that its own run hardly moves.
+//! The true mean is that of the station, by an exact formula or simulated. It uses the requested rate and the law of all service
+//! times that the server stamped in all runs of the case. (Service times are drawn and then slept; a late wake-up is part of
+//! them.) To this is added the mean delay outside the station over all runs: the measured responses minus those of the replay
+//! through the true station, for the admitted requests. So a single run hardly moves the number that its interval is compared
+//! with.
 //!
-//! A run that the generator limited, or during which others used the machine, is repeated with another seed, as often in all
-//! as there are seeds; from then on it counts, and is counted.
+//! A run that was generator-limited, or during which other programs used the machine, is repeated with another seed, in all at
+//! most as often as there are seeds. Further disturbed runs count, and their number is reported.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,7 +24,7 @@ use kendall_analysis::thin::thinned;
 use kendall_archive::read_trial;
 use kendall_evidence::Trial as SolveTrial;
 use kendall_evidence::check::closest_law;
-use kendall_evidence::{Rules, Verdict, candidates, measured, replay};
+use kendall_evidence::{ReplayVerdict, Rules, candidates, measured, replay};
 use kendall_experiment::{Combination, DISTURBED_OVER, Load, Probing, Trial};
 use kendall_load::Progress;
 use kendall_record::RequestRow;
@@ -38,54 +40,54 @@ use crate::trial_error::TrialError;
 use kendall_analysis::generator::Trust;
 use kendall_system::{Settings, System};
 
-/// What the replay is told of the servers. No case has this many.
-const TOLD: Servers = Servers::new(3).expect("not zero");
-/// Service times that the law of a case keeps; more are thinned evenly.
+/// The number of servers that the replay gets as the system's own. No case has this many.
+const GIVEN_SERVERS: Servers = Servers::new(3).expect("not zero");
+/// The most service times that the law of a case keeps; more are thinned evenly.
 const KEPT_SERVICES: usize = 200_000;
-/// How well the true mean is simulated, and with how many customers at most.
+/// The precision of the simulated true mean, and the most customers simulated for it.
 const TRUE_WITHIN: f64 = 0.003;
 const SIMULATED: u64 = 40_000_000;
 
-/// A system whose station is known.
+/// A system with a known station.
 #[derive(Clone, Debug)]
 pub struct KnownStation {
     /// The station, in Kendall's notation.
     pub station: Notation,
-    /// How it is served.
+    /// The settings of its server.
     pub server: Settings,
-    /// How it is loaded.
+    /// Its load.
     pub load: Settings,
 }
 
-/// What one run said.
+/// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeedResult {
     /// The seed.
     pub seed: u64,
-    /// The station that was named.
+    /// The station that the laboratory found.
     pub named: String,
     /// Whether the replay found the right servers, order and room.
     pub right: bool,
     /// Whether both laws are right, too.
     pub right_laws: bool,
-    /// Whether something else than the station had a part in it: other programs, or the generator.
+    /// Whether other programs or the generator affected the run.
     pub disturbed: bool,
     /// The mean response time, in seconds.
     pub mean_s: f64,
     /// Its 95 % interval, if there is one.
     pub interval_s: Option<(f64, f64)>,
-    /// Whether the true mean lies within; `None` without an interval.
+    /// Whether the true mean lies within the interval; `None` without an interval.
     pub covers: Option<bool>,
-    /// Requests that were answered or turned away after the warm-up.
+    /// Requests that were answered or rejected after the warm-up.
     pub requests: u64,
 }
 
-/// What all runs of a case said.
+/// The results of all runs of a case.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseResult {
     /// The true station.
     pub station: String,
-    /// The mean of the service times that were stamped, in seconds.
+    /// The mean of the stamped service times, in seconds.
     pub service_s: f64,
     /// Their squared coefficient of variation.
     pub service_scv: f64,
@@ -100,7 +102,7 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    /// How many runs named the right laws, too.
+    /// How many runs found the right laws, too.
     pub fn laws_right(&self) -> usize {
         self.seeds.iter().filter(|seed| seed.right && seed.right_laws).count()
     }
@@ -110,7 +112,7 @@ impl CaseResult {
         self.seeds.iter().filter(|seed| seed.disturbed).count()
     }
 
-    /// How many runs named the right servers, order and room.
+    /// How many runs found the right servers, order and room.
     pub fn named_right(&self) -> usize {
         self.seeds.iter().filter(|seed| seed.right).count()
     }
@@ -135,29 +137,29 @@ pub enum SelfcheckError {
     Load { station: String, name: &'static str, why: String },
 }
 
-/// The way to the cases, and how often to go it.
+/// The cases and the number of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Selfcheck<'a> {
     /// The program that serves the system.
     pub program: &'a Path,
     /// The system.
     pub system: &'static System,
-    /// Records lie here while they are needed.
+    /// The folder for records while they are needed.
     pub folder: &'a Path,
     /// Runs of each case.
     pub seeds: u64,
-    /// The seed of all.
+    /// The seed of everything.
     pub seed: u64,
-    /// Cases at a time.
+    /// How many cases run at once.
     pub at_a_time: usize,
 }
 
 impl Selfcheck<'_> {
-    /// Runs all seeds of all cases; `cancel` ends the runs at hand, and after it what was found so far is returned, without the cases
-    /// of which no run was made.
+    /// Runs all seeds of all cases. `cancel` ends the current runs; the check then returns the results so far, without the cases
+    /// that have no run.
     ///
     /// # Errors
-    /// Fails where a server or the generator cannot be run, or where a run makes no answer.
+    /// Fails where a server or the generator cannot run, or where a run gives no answer.
     pub fn run(
         &self,
         cases: &[KnownStation],
@@ -192,7 +194,7 @@ impl Selfcheck<'_> {
             name,
             why,
         })?;
-        let mut runs: Vec<(SeedResult, Seen)> = Vec::new();
+        let mut runs: Vec<(SeedResult, TruthSample)> = Vec::new();
         for repeat in 0..2 * self.seeds {
             if runs.len() as u64 == self.seeds {
                 break;
@@ -225,7 +227,7 @@ impl Selfcheck<'_> {
         conclude(case, &load, runs).map(Some).map_err(|why| SelfcheckError::NoTruth { station, why })
     }
 
-    /// The rows of one run, where its warm-up ends, and whether it was disturbed.
+    /// The rows of one run, the end of its warm-up, and whether it was disturbed.
     fn rows(
         &self,
         case: &KnownStation,
@@ -259,34 +261,34 @@ impl Selfcheck<'_> {
         let disturbed = result.verdict.trust == Trust::GeneratorLimited
             || result.disturbance.as_ref().is_some_and(foreign);
         let rows = read_trial(&folder)?;
-        // Left there it would be in nobody's way but the disk's.
+        // A leftover would only take space on the disk.
         let _ = std::fs::remove_dir_all(&folder);
         Ok((rows, result.warmup_ns(load), disturbed))
     }
 }
 
-/// What a run adds to what is known of the truth.
-struct Seen {
+/// What one run contributes to the estimate of the true parameters.
+struct TruthSample {
     services_s: Vec<f64>,
-    /// By how much each response was longer than the true station has it.
+    /// By how much each response took longer than in the true station.
     delays_s: Vec<f64>,
 }
 
-/// What a run says, and what it adds to the truth.
+/// The result of a run, and its contribution to the truth.
 fn judge(
     trial: &SolveTrial<'_>,
     case: &KnownStation,
     seed: u64,
     disturbed: bool,
-) -> Result<(SeedResult, Seen), String> {
+) -> Result<(SeedResult, TruthSample), String> {
     let Notation { servers, discipline, .. } = case.station;
     let discipline = discipline.unwrap_or(Discipline::Fifo);
     let answer = measured(&[*trial], servers, &[]).map_err(|why| why.to_string())?;
     let (named, sure) = named(trial)?;
     let mean_s = answer.response.mean_s;
     let By::Measurement { requests, .. } = answer.by else { unreachable!("it was measured") };
-    // Without its room, so that who was turned away is as it was: a replay that decides it anew may do so once otherwise,
-    // and has other neighbours in its queue from there on.
+    // Replayed without the room, so that the same requests are rejected as in the run. A replay that decides anew could differ
+    // once, and the queue would then hold other requests from there on.
     let truth = Rules::new(servers, discipline, &[]);
     let through = replay(&[*trial], &truth).map_err(|why| why.to_string())?;
     let delay_s = through.delay_s;
@@ -303,17 +305,17 @@ fn judge(
         covers: None,
         requests,
     };
-    Ok((result, Seen { services_s, delays_s }))
+    Ok((result, TruthSample { services_s, delays_s }))
 }
 
 fn same_but_laws(a: &Notation, b: &Notation) -> bool {
     (a.servers, a.capacity, a.discipline) == (b.servers, b.capacity, b.discipline)
 }
 
-/// The station that is behind a run, from its rows alone, and whether no other explains it as well.
+/// The station behind a run, from its rows alone, and whether no other station explains it as well.
 fn named(trial: &SolveTrial<'_>) -> Result<(Notation, bool), String> {
-    let found =
-        candidates(&[*trial], &Rules::new(TOLD, Discipline::Fifo, &[])).map_err(|why| why.to_string())?;
+    let found = candidates(&[*trial], &Rules::new(GIVEN_SERVERS, Discipline::Fifo, &[]))
+        .map_err(|why| why.to_string())?;
     let best = &found.ranked[0];
     let mut due: Vec<i64> = trial.rows.iter().map(|row| row.scheduled).collect();
     due.sort_unstable();
@@ -331,11 +333,15 @@ fn named(trial: &SolveTrial<'_>) -> Result<(Notation, bool), String> {
         population: None,
         discipline: Some(best.discipline).filter(|&discipline| discipline != Discipline::Fifo),
     };
-    Ok((notation, found.verdict == Verdict::Explained))
+    Ok((notation, found.verdict == ReplayVerdict::Explained))
 }
 
-/// The truth from all runs together, and each interval held against it.
-fn conclude(case: &KnownStation, load: &Load, runs: Vec<(SeedResult, Seen)>) -> Result<CaseResult, String> {
+/// Combines the truth from all runs, and compares each interval with it.
+fn conclude(
+    case: &KnownStation,
+    load: &Load,
+    runs: Vec<(SeedResult, TruthSample)>,
+) -> Result<CaseResult, String> {
     let mut services_s: Vec<f64> = runs.iter().flat_map(|(_, seen)| &seen.services_s).copied().collect();
     services_s.sort_by(f64::total_cmp);
     let delays_s: Vec<f64> = runs.iter().flat_map(|(_, seen)| &seen.delays_s).copied().collect();

@@ -1,4 +1,4 @@
-//! What is to be tried next: another block while intervals are too wide, again what was disturbed, or nothing more.
+//! Decides what to run next: another block while intervals are too wide, disturbed trials again, or nothing.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use kendall_analysis::{TrialResult, Usual};
 use kendall_experiment::{MOST_ATTEMPTS, RunFolder, Trial};
 use kendall_record::RecordError;
 
-/// There are no more further attempts than this share of all trials, but for one.
+/// The most repeated trials, as a share of all trials; at least one is allowed.
 const AGAIN_AT_MOST: f64 = 0.5;
 
-/// What is to be tried next.
+/// What to run next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Another block, because this many points are not as precise as asked.
+    /// Another block, because this many points are less precise than wanted.
     Block {
-        /// How many.
+        /// The number of such points.
         wide: usize,
     },
-    /// These again, because they were disturbed.
+    /// These trials again, because they were disturbed.
     Again(Vec<Trial>),
-    /// Nothing.
+    /// No more trials.
     Nothing,
 }
 
-/// What is to be tried once all planned trials are done, this long after the run was begun.
+/// Decides what to run once all planned trials are done; `elapsed` counts from the start of the run.
 ///
 /// # Errors
 /// Fails where an answer cannot be read.
@@ -44,7 +44,7 @@ pub(crate) fn next(run: &RunFolder, elapsed: Duration) -> Result<Next, RecordErr
     Ok(if again.is_empty() { Next::Nothing } else { Next::Again(again) })
 }
 
-/// How many points are not as precise as asked, by the trials that were not disturbed.
+/// How many points are less precise than wanted, by the undisturbed trials.
 fn wide(run: &RunFolder, done: &[(Trial, TrialResult)], usual: &Usual) -> usize {
     let Some(precision) = &run.experiment().precision else { return 0 };
     let is_wide = |combination: &usize| {
@@ -57,7 +57,7 @@ fn wide(run: &RunFolder, done: &[(Trial, TrialResult)], usual: &Usual) -> usize 
     (0..run.combinations().len()).filter(is_wide).count()
 }
 
-/// The next attempts at what was disturbed, within what is allowed of them.
+/// The next attempts at disturbed trials, within the allowed number.
 fn again(run: &RunFolder, done: &[(Trial, TrialResult)], usual: &Usual) -> Vec<Trial> {
     let spent = done.iter().filter(|(trial, _)| trial.attempt > 0).count();
     let allowed = ((run.trials().len() as f64 * AGAIN_AT_MOST) as usize).max(1).saturating_sub(spent);

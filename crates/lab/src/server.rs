@@ -15,23 +15,23 @@ use kendall_analysis::ServerUsage;
 use kendall_files::create;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// A server that for this long neither says where it listens nor computes anything has failed.
+/// A server that for this long neither prints its address nor uses CPU time has failed.
 const START_WITHIN: Duration = Duration::from_secs(20);
-/// One that computes may prepare its data for this long.
+/// A server that uses CPU time may take this long to prepare its data.
 const START_AT_MOST: Duration = Duration::from_secs(600);
 /// A server that has not ended by then is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
-/// How many of the last lines of a server's log its error shows, and in how many of its last bytes they are.
+/// How many of the last lines of a server's log an error shows, and the most bytes that it reads for them.
 const TAIL_LINES: usize = 10;
 const TAIL_BYTES: u64 = 64 * 1024;
-/// What a server prints, first of all, on standard output; its address follows.
+/// The first output of a server; its address follows.
 pub const LISTENING: &str = "listening on ";
 
-/// Asks this process, which is a server of the laboratory's, to stop once its standard input has ended: then whatever started it
-/// has ended, too.
+/// Asks this process, which is a server of the laboratory, to stop once its standard input has ended: the program that started it
+/// has then ended, too.
 pub fn stop_when_stdin_ends() {
     thread::spawn(|| {
-        // Ends at end of file, and as well where it cannot be read.
+        // The loop ends at end of file, and also where reading fails.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = kill_process(getpid(), Signal::TERM);
     });
@@ -59,7 +59,7 @@ pub(crate) struct Server {
     process: Child,
     address: SocketAddr,
     log: PathBuf,
-    /// The server ends when this does, so it does not outlive a laboratory that was killed.
+    /// The server ends when this pipe closes, so it does not outlive a laboratory that was killed.
     _lifeline: Option<ChildStdin>,
 }
 
@@ -76,14 +76,14 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(create(log).map_err(start)?)
-            // Ctrl-C at the terminal is for the laboratory, which then stops the server in good order.
+            // Ctrl-C at the terminal goes to the laboratory, which then stops the server in good order.
             .process_group(0)
             .spawn()
             .map_err(start)?;
         let lifeline = process.stdin.take();
         let stdout = process.stdout.take().expect("standard output is piped");
         let (said, hears) = mpsc::channel();
-        // Reads on after the first line, so that the server never blocks on a full pipe.
+        // The thread reads on after the first line, so that the server never blocks on a full pipe.
         thread::spawn(move || {
             BufReader::new(stdout).lines().map_while(Result::ok).for_each(|line| drop(said.send(line)))
         });
@@ -96,7 +96,7 @@ impl Server {
         Ok(server)
     }
 
-    /// What it says first; `None` where it ends without a line, or uses no CPU time for `rest`.
+    /// The first line of output; `None` where the server ends without one, or uses no CPU time for `rest`.
     fn first_line(&mut self, hears: &mpsc::Receiver<String>, rest: Duration) -> Option<String> {
         let begun = Instant::now();
         let (mut last, mut spent_s) = (begun, 0.0);
@@ -109,24 +109,24 @@ impl Server {
             match self.usage() {
                 Ok(ServerUsage { cpu_s, .. }) if cpu_s > spent_s => (last, spent_s) = (Instant::now(), cpu_s),
                 Ok(_) => {}
-                // What it said before it ended may be on its way.
+                // Output from before it ended may still be under way.
                 Err(_) => return hears.recv_timeout(rest).ok(),
             }
         }
         None
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The number of its process.
+    /// Its process number.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// What it has used so far.
+    /// The resources that it has used so far.
     ///
     /// # Errors
     /// Fails if it has ended.
@@ -141,7 +141,7 @@ impl Server {
             peak_memory_bytes: peak_memory_bytes(&read("status")?),
         };
         Ok(descendants(self.process.id()).into_iter().fold(own, |all, pid| {
-            // It may have ended since; then its time is its parent's by now.
+            // The server may have ended since; its CPU time has then passed to its parent.
             let read = |name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
             ServerUsage {
                 cpu_s: all.cpu_s + cpu_s(&read("stat")),
@@ -155,7 +155,7 @@ impl Server {
     /// # Errors
     /// Fails if it ends with another status than success, or does not end within ten seconds and is killed.
     pub(crate) fn stop(mut self) -> Result<(), ServerError> {
-        // It may have ended by itself; then waiting says so.
+        // The server may have ended already; waiting for it returns its status.
         let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
         let status = match self.ended_within(STOP_WITHIN)? {
             Some(status) => status,
@@ -181,7 +181,7 @@ impl Server {
     }
 
     fn not_ready(&mut self, how: &str) -> ServerError {
-        // Its pipes close a moment before it can be waited for.
+        // The pipes of a process close a moment before its status is available.
         let how = match self.ended_within(Duration::from_secs(1)) {
             Ok(Some(status)) => format!("it ended with {status}"),
             _ => how.into(),
@@ -192,7 +192,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail only if it has ended and been waited for.
+        // Both fail only if the process has ended and was waited for.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -214,7 +214,7 @@ fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-/// The processes that one has started and they have started (proc(5), `/proc/PID/task/TID/children`).
+/// The descendants of a process (proc(5), `/proc/PID/task/TID/children`).
 fn descendants(of: u32) -> Vec<u32> {
     let mut found = vec![of];
     let mut next = 0;
@@ -249,15 +249,15 @@ fn times_s(stat: &str, count: usize) -> f64 {
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// The CPU time of a process, of those that it has started and of those that it has waited for, in seconds; `None` where it is
-/// not there.
+/// The CPU time of a process, of its descendants, and of the children that it has waited for, in seconds; `None` where there is
+/// no such process.
 pub(crate) fn cpu_with_children_s(pid: u32) -> Option<f64> {
     let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat"));
     let own_s = cpu_s(&stat(pid).ok()?);
     Some(descendants(pid).into_iter().fold(own_s, |all_s, pid| all_s + cpu_s(&stat(pid).unwrap_or_default())))
 }
 
-/// The CPU time of this process alone, in seconds, where the kernel tells.
+/// The CPU time of this process alone, in seconds, where the kernel reports it.
 pub(crate) fn own_cpu_s() -> Option<f64> {
     Some(times_s(&fs::read_to_string("/proc/self/stat").ok()?, 2))
 }
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(tail(&path), "");
         assert_eq!(tail(Path::new("/dev/zero")), "");
         let mut log = fs::File::create(&path).unwrap();
-        // A hole takes no place on the disk.
+        // A hole takes no space on the disk.
         log.set_len(1 << 40).unwrap();
         log.seek(SeekFrom::End(0)).unwrap();
         (0..20).for_each(|line| writeln!(log, "\nline {line}").unwrap());
@@ -317,7 +317,7 @@ mod tests {
             });
             let log = PathBuf::new();
             let mut server = Server { process, address: ([0, 0, 0, 0], 0).into(), log, _lifeline: None };
-            // Longer than a machine pauses.
+            // Longer than any pause of the machine.
             server.first_line(&hears, Duration::from_millis(1500))
         };
         let busy = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo ready";

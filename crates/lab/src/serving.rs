@@ -1,4 +1,4 @@
-//! The server of a trial: one that is started for it, or one that runs already.
+//! The server of a trial: started for the trial, or already running.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use crate::server::{Server, ServerError};
 
 /// The server of a trial.
 pub(crate) enum Serving {
-    /// Started for it; where it stamps, into this file.
+    /// Started for the trial; if it writes stamps, then to this file.
     Started(Server, PathBuf),
-    /// It ran already.
+    /// Already running.
     Running(SocketAddr),
 }
 
 impl Serving {
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         match self {
             Self::Started(server, _) => server.address(),
@@ -24,7 +24,7 @@ impl Serving {
         }
     }
 
-    /// Its process, if it was started for the trial.
+    /// Its process, if the trial started it.
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
             Self::Started(server, _) => Some(server.pid()),
@@ -32,7 +32,7 @@ impl Serving {
         }
     }
 
-    /// What it has used so far, where that can be known.
+    /// The resources that it has used so far, where they are known.
     pub(crate) fn usage(&mut self) -> Result<Option<ServerUsage>, ServerError> {
         match self {
             Self::Started(server, _) => server.usage().map(Some),
@@ -40,7 +40,7 @@ impl Serving {
         }
     }
 
-    /// Stops it, if it was started for the trial.
+    /// Stops it, if the trial started it.
     pub(crate) fn stop(self) -> Result<(), ServerError> {
         match self {
             Self::Started(server, _) => server.stop(),

@@ -1,6 +1,6 @@
-//! When a trial ends before its schedule does: once it is as precise as asked, or once it can no longer meet what is expected of it.
+//! Ends a trial before its schedule does: once it is precise enough, or once it can no longer meet its expectations.
 //!
-//! The number of requests and the duration belong to the schedule ([`kendall_load::Plan`]); with them these are all of the rule.
+//! The number of requests and the duration belong to the schedule ([`kendall_load::Plan`]).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,35 +12,35 @@ use kendall_record::RequestRow;
 
 use crate::hopeless;
 
-/// How often the precision that is reached so far is checked.
+/// The time between two checks of the precision.
 const CHECK_EVERY: Duration = Duration::from_millis(500);
-/// A run does not end as precise before it has this many requests: an interval of few batches is narrow by chance now and then.
+/// The least number of requests before a run counts as precise: with few batches, an interval is sometimes narrow at random.
 const LEAST_REQUESTS: u64 = 1000;
 
-/// How precise one trial is to be.
+/// The wanted precision of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialPrecision {
-    /// Half the 95 % interval over the value.
+    /// Half the 95 % interval, divided by the value.
     pub relative: f64,
-    /// Of what.
+    /// The measure.
     pub of: Measure,
 }
 
-/// When a trial ends before its schedule does.
+/// The rule by which a trial ends before its schedule does.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StopRule<'a> {
-    /// It is precise enough; the trial's statistics must then be streamed.
+    /// End once the trial is this precise; the trial's statistics must then be streamed.
     pub(crate) precision: Option<TrialPrecision>,
-    /// These can no longer be met.
+    /// End once one of these can no longer be met.
     pub(crate) expected: &'a [Expectation],
-    /// The longest that the warm-up may be.
+    /// The longest warm-up.
     pub(crate) warmup: Duration,
-    /// How long the trial is to take, as far as that is known.
+    /// The expected length of the trial, as far as it is known.
     pub(crate) length: Duration,
 }
 
 impl StopRule<'_> {
-    /// Begins to watch a trial: `stop` is set where it is hopeless.
+    /// Starts to watch a trial, and sets `stop` where the trial is hopeless.
     pub(crate) fn watch<'s>(&self, progress: &'s Progress, stop: &'s AtomicBool) -> StopWatch<'s> {
         StopWatch {
             hopeless: hopeless::Watch::new(self.expected, self.warmup, self.length, stop),
@@ -58,12 +58,12 @@ pub(crate) struct StopWatch<'s> {
 }
 
 impl StopWatch<'_> {
-    /// Takes a request that has ended.
+    /// Counts a request that has ended.
     pub(crate) fn take(&mut self, row: &RequestRow) {
         self.hopeless.see(row);
     }
 
-    /// Checks the statistics so far, and asks for the end of the run once they are precise enough.
+    /// Checks the statistics so far, and ends the run once they are precise enough.
     pub(crate) fn check(&mut self, stream: &Stream) {
         if self.precision.as_mut().is_some_and(|watch| watch.is_reached(stream)) {
             self.progress.enough.store(true, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl StopWatch<'_> {
 struct PrecisionWatch {
     wanted: TrialPrecision,
     checked: Instant,
-    /// How many requests there were when it was precise enough at the last check.
+    /// The number of requests at the last check, if the run was precise enough then.
     before: Option<u64>,
 }
 
@@ -89,8 +89,8 @@ impl PrecisionWatch {
         Self { wanted, checked: Instant::now(), before: None }
     }
 
-    /// Whether it was precise enough at two checks with a tenth more requests between: an interval that is narrow by chance at
-    /// one check would otherwise end the run, and hold less often than it says.
+    /// Whether the run was precise enough at two checks, with a tenth more requests between them. An interval that is narrow at
+    /// random at one check would otherwise end the run, and such intervals cover the truth too rarely.
     fn is_reached(&mut self, stream: &Stream) -> bool {
         if self.checked.elapsed() < CHECK_EVERY {
             return false;

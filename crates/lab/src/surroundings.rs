@@ -1,5 +1,5 @@
-//! What surrounds a load that is judged alone: other programs, the host, stalls of the machine; and whether the machine is quiet before
-//! one begins.
+//! Measures what surrounds a load that is judged alone: other programs, the host, and stalls of the machine. Also waits until the
+//! machine is quiet before a load begins.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,29 +10,30 @@ use kendall_analysis::{Stalls, Surroundings};
 
 use crate::disturbance::Look;
 
-/// How long the thread that watches for stalls waits each time.
+/// The length of each wait of the thread that detects stalls.
 const WAIT: Duration = Duration::from_millis(5);
 /// A wait that is this much longer is a stall: waking a thread takes a tenth of a millisecond.
 const STALL: Duration = Duration::from_millis(10);
 /// A machine is quiet if other programs and the host take no more than this share of it.
 const QUIET: f64 = 0.05;
-/// And it has to be so in this many looks, one after the other.
+/// The number of consecutive quiet readings that are required.
 const QUIET_LOOKS: u32 = 3;
-/// The time between two looks.
+/// The time between two readings.
 const LOOK: Duration = Duration::from_secs(1);
-/// The kernel counts in ticks of ten milliseconds, so a shorter look sees nothing.
+/// The kernel counts in ticks of ten milliseconds, so a shorter interval contains no tick.
 const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 
-/// The servers that a load runs against, as far as they are on this machine.
+/// The servers under load, as far as they are on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadedServers {
     /// These processes; none where the server is on another machine.
     Known(Vec<u32>),
-    /// The server is on this machine, and its process is not known: its CPU time cannot be distinguished from that of other programs.
+    /// The server is on this machine, but its process is unknown, so its CPU time cannot be separated from that of other
+    /// programs.
     Unknown,
 }
 
-/// A watch over what surrounds a load.
+/// A measurement of what surrounds a load.
 #[derive(Debug)]
 pub(crate) struct SurroundingsWatch {
     before: Option<Look>,
@@ -41,16 +42,16 @@ pub(crate) struct SurroundingsWatch {
 }
 
 impl SurroundingsWatch {
-    /// Begins to watch.
+    /// Starts the measurement.
     pub(crate) fn start(servers: &LoadedServers) -> Self {
         let (stop, stopped) = channel();
-        // Without the thread, stalls are not known.
+        // Without the thread, stalls are unknown.
         let thread = thread::Builder::new().name("stalls".into()).spawn(move || idle(&stopped)).ok();
         let idle = thread.map(|thread| (stop, thread));
         Self { before: look(servers), servers: servers.clone(), idle }
     }
 
-    /// Ends it; `None` where the machine does not tell.
+    /// Ends the measurement; `None` where the machine does not report its counters.
     pub(crate) fn end(self) -> Option<Surroundings> {
         let stalls = self.idle.and_then(|(stop, thread)| {
             drop(stop);
@@ -68,7 +69,7 @@ fn look(servers: &LoadedServers) -> Option<Look> {
     }
 }
 
-/// What happened since a look.
+/// What happened since a reading.
 fn since(before: &Look, servers: &LoadedServers) -> Option<Surroundings> {
     let mut seen = look(servers)?.surroundings_since(before)?;
     if *servers == LoadedServers::Unknown {
@@ -78,7 +79,7 @@ fn since(before: &Look, servers: &LoadedServers) -> Option<Surroundings> {
     Some(seen)
 }
 
-/// Waits again and again until the other end is gone, and notes by how much each wait was too long.
+/// Waits again and again until the other end closes, and records by how much each wait was too long.
 fn idle(stopped: &Receiver<()>) -> Stalls {
     let begin = Instant::now();
     let (mut longest, mut all) = (Duration::ZERO, Duration::ZERO);
@@ -97,32 +98,32 @@ fn idle(stopped: &Receiver<()>) -> Stalls {
     }
 }
 
-/// What other programs and the host take of the machine during this time, with these servers left out. `None` where the machine does
-/// not tell.
+/// The share of the machine that other programs and the host take during this time, without these servers. `None` where the
+/// machine does not report it.
 pub fn look_around(length: Duration, servers: &LoadedServers) -> Option<Surroundings> {
     let before = look(servers)?;
     thread::sleep(length);
     since(&before, servers)
 }
 
-/// How long it took until a machine was quiet, or what kept it busy.
+/// The result of waiting for a quiet machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quietness {
-    /// It is quiet, by the last look.
+    /// The machine is quiet, by the last reading.
     Quiet(Surroundings),
-    /// It was not quiet in time: what the last look saw.
+    /// The machine did not become quiet in time; this is the last reading.
     Busy(Surroundings),
-    /// The machine does not tell what its programs use.
+    /// The machine does not report what its programs use.
     Unknown,
     /// The wait was cancelled.
     Cancelled,
 }
 
-/// Waits until other programs and the host leave the machine alone for three looks in a row, for no longer than `at_most`. `tell` hears
-/// what each look saw.
+/// Waits until other programs and the host leave the machine alone for three readings in a row, for at most `at_most`. Calls
+/// `report` with each reading.
 pub fn wait_until_quiet(
     at_most: Duration,
-    tell: &mut dyn FnMut(&Surroundings),
+    report: &mut dyn FnMut(&Surroundings),
     cancel: &AtomicBool,
 ) -> Quietness {
     let begin = Instant::now();
@@ -134,12 +135,12 @@ pub fn wait_until_quiet(
         if cancel.load(Ordering::Relaxed) {
             return Quietness::Cancelled;
         }
-        tell(&seen);
+        report(&seen);
         quiet = if is_quiet(&seen) { quiet + 1 } else { 0 };
         if quiet == QUIET_LOOKS {
             return Quietness::Quiet(seen);
         }
-        // Also where the machine may be quiet by now, if there is no time to see that it stays so.
+        // The wait also ends where no time is left for enough quiet readings.
         if begin.elapsed() + length * (QUIET_LOOKS - quiet) > at_most + length / 2 {
             return Quietness::Busy(seen);
         }
@@ -162,7 +163,7 @@ mod tests {
         assert!((0.0..=1.0).contains(&stalls.share) && stalls.longest_s >= 0.0, "{stalls:?}");
     }
 
-    /// The time of a server of unknown process is not held against other programs.
+    /// The CPU time of a server of unknown process does not count as that of other programs.
     #[test]
     fn what_a_server_of_unknown_process_uses_is_no_disturbance() {
         let seen = look_around(Duration::from_millis(20), &LoadedServers::Unknown).unwrap();
@@ -172,8 +173,8 @@ mod tests {
     #[test]
     fn a_wait_for_quiet_ends_in_time_and_says_what_it_saw() {
         let mut looks = 0;
-        let mut tell = |_: &Surroundings| looks += 1;
-        let found = wait_until_quiet(Duration::from_millis(300), &mut tell, &AtomicBool::new(false));
+        let mut report = |_: &Surroundings| looks += 1;
+        let found = wait_until_quiet(Duration::from_millis(300), &mut report, &AtomicBool::new(false));
         assert!(matches!(found, Quietness::Quiet(_) | Quietness::Busy(_)), "{found:?}");
         assert!((1..=4).contains(&looks), "{looks}");
         let cancelled = wait_until_quiet(Duration::from_secs(600), &mut |_| {}, &AtomicBool::new(true));

@@ -1,4 +1,4 @@
-//! One trial: a server is started, loaded, and stopped, and its record written.
+//! Runs one trial: starts a server, loads it, stops it, and writes the record.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,8 +13,8 @@ use kendall_analysis::unstamped::Unstamped;
 use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
 use kendall_archive::TrialWriter;
 use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
-use kendall_link::Asked;
-use kendall_load::{Plan, Progress, RowBatches, run};
+use kendall_link::LinkSettings;
+use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::{RecordError, RequestRow, counts, stamps};
 use kendall_station::{Arrivals, Law};
 
@@ -31,37 +31,42 @@ use crate::unstamped::lone_s;
 use crate::watching::{keep, readings};
 use kendall_system::{Home, Settings, System};
 
-/// How long the search for the capacity loads the server: at first, and at most where requests are few.
+/// The time for which the capacity measurement loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
 const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
-/// This many answers tell the capacity to about 2 %, for service times that vary like exponential ones or less. At 95 %
-/// of it, an error of 2 % moves the mean waiting time by 40 %.
+/// This many answers give the capacity to about 2 %, if service times vary no more than exponential ones. At 95 % of capacity, an
+/// error of 2 % moves the mean waiting time by 40 %.
 const ENOUGH: u64 = 2000;
+/// Throughput that grows by less than this share, for twice as many users, grows no more; that must show this many times in a row.
+const GROWS: f64 = 1.02;
+const ENOUGH_FLAT: u32 = 2;
+/// No more users than this send requests while the capacity is measured.
+const MOST_USERS: u32 = 512;
 
-/// What one trial is to do.
+/// The settings of one trial.
 pub(crate) struct Task<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) combination: &'a Combination,
     pub(crate) load: &'a Load,
-    /// The link to cross, if there is one.
-    pub(crate) link: Option<&'a Asked>,
-    /// What 100 % is, where a share of it is asked for.
+    /// The settings of the link, if it crosses one.
+    pub(crate) link: Option<&'a LinkSettings>,
+    /// The rate of 100 %, for a rate that is a share of the capacity.
     pub(crate) capacity_per_s: Option<f64>,
-    /// What is known of its server beforehand, where it stamps nothing.
+    /// The calibration of its server, where it writes no stamps.
     pub(crate) unstamped: Option<&'a Unstamped>,
     pub(crate) folder: &'a Path,
-    /// What is expected of it, which it is watched for.
+    /// The expectations that can stop it early.
     pub(crate) expected: Vec<kendall_evidence::expect::Expectation>,
     /// How it is watched.
     pub(crate) probing: Probing,
-    /// What its run says of itself meanwhile, if it does.
+    /// The published state of its run, if there is one.
     pub(crate) live: Option<&'a Live>,
 }
 
-/// The way to the system under test.
+/// The environment of the trials: program, system, and link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bench<'a> {
-    /// The program that serves it.
+    /// The program that serves the system.
     pub(crate) program: &'a Path,
     /// The system.
     pub(crate) system: &'static System,
@@ -72,8 +77,8 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Finds or starts the server of a combination, with its log and stamps in a folder: at the far end of a link, or here.
-    fn serve(
+    /// Finds or starts the server of a combination, with its log and stamps in a folder: at the server's end of a link, or here.
+    pub(crate) fn serve(
         &self,
         combination: &Combination,
         folder: &Path,
@@ -98,7 +103,7 @@ impl Bench<'_> {
         Ok(Serving::Started(server, stamps))
     }
 
-    fn workload(
+    pub(crate) fn workload(
         &self,
         server: SocketAddr,
         combination: &Combination,
@@ -109,8 +114,8 @@ impl Bench<'_> {
             .map_err(|why| TrialError::Workload { system: self.system.name, why })
     }
 
-    /// The most that the system can do: the requests per second that it answers when it is never without one.
-    /// Four users for each of its servers send the next request as soon as they have an answer.
+    /// Measures the capacity of the system: the requests per second that it answers when it always has one to serve. Four users
+    /// for each of its servers send the next request as soon as they have an answer.
     pub(crate) fn capacity_per_s(
         &self,
         combination: &Combination,
@@ -123,38 +128,26 @@ impl Bench<'_> {
         let server = self.serve(combination, folder, None)?;
         let workload = self.workload(server.address(), combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
-        let population = servers.get().saturating_mul(4);
-        let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
-        // As in the trials, whose server loses to the generator what a real-time thread takes.
+        // As in the trials, where real-time threads of the generator take processor time from the server.
         let goes_first = combination.load.word("arrivals") != Some("closed");
-        let mut length = CALIBRATE;
-        loop {
-            let plan =
-                Plan { connections: population, goes_first, ..Plan::lasting(arrivals.clone(), length, seed) };
-            // The first fifth fills the server.
-            let end_ns = length.as_nanos() as i64;
-            let counted = end_ns / 5..end_ns;
-            let is_counted = |row: &RequestRow| {
-                row.response_ns().and(row.completed).is_some_and(|completed| counted.contains(&completed))
-            };
-            let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
-            let (_, answered) = run(&plan, &*workload, &Progress::default(), cancel, count)?;
-            length *= 2;
-            if answered >= ENOUGH || length > CALIBRATE_AT_MOST || cancel.load(Ordering::Relaxed) {
-                server.stop()?;
-                let seconds = (counted.end - counted.start) as f64 / 1e9;
-                let capacity_per_s = answered as f64 / seconds;
-                return if answered == 0 {
-                    Err(TrialError::NoCapacity { seconds })
-                } else {
-                    Ok(capacity_per_s)
-                };
-            }
+        let full = FullLoad { workload: &*workload, goes_first, seed, cancel };
+        let mut population = servers.get().saturating_mul(4);
+        let mut most_per_s = full.answered_per_s(population)?;
+        // Users wait for much else than another program's server: for the network, for timers, for a second program behind it. So
+        // their number grows until throughput does not.
+        let mut flat = if let Home::Here = self.system.home { ENOUGH_FLAT } else { 0 };
+        while flat < ENOUGH_FLAT && population < MOST_USERS && !cancel.load(Ordering::Relaxed) {
+            population *= 2;
+            let per_s = full.answered_per_s(population)?;
+            flat = if per_s < GROWS * most_per_s { flat + 1 } else { 0 };
+            most_per_s = most_per_s.max(per_s);
         }
+        server.stop()?;
+        Ok(most_per_s)
     }
 
-    /// What can be found out of a server that stamps nothing. What it can do at full load is known already, or is found now if
-    /// it is ours to start: one that runs already may have other things to do.
+    /// Calibrates a server that writes no stamps. Its rate at full load is known already, or is measured now if the laboratory
+    /// started the server; a server that ran already may have other work to do.
     pub(crate) fn unstamped(
         &self,
         combination: &Combination,
@@ -176,7 +169,7 @@ impl Bench<'_> {
         Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))
     }
 
-    /// Runs one trial, over nothing but what is there and its link, and writes its record, but for `answer.json`.
+    /// Runs one trial with what is set up, and writes its record, except for `answer.json`.
     pub(crate) fn trial_as_it_is(
         &self,
         task: &Task<'_>,
@@ -198,7 +191,7 @@ impl Bench<'_> {
             live.loaded(server.pid(), offered_per_s);
         }
         let before = server.usage()?;
-        // A server that ran already may be on this machine, and its time is not another program's.
+        // A server that ran already may be on this machine; its CPU time is not that of another program.
         let look = server.pid().and_then(|_| Look::now());
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
@@ -284,7 +277,7 @@ impl Bench<'_> {
     }
 }
 
-/// What a server counted, once its stamps are in the record. Its files are then removed.
+/// Reads the counts of a server once its stamps are in the record, and removes its files.
 fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
     std::fs::remove_file(stamps).map_err(RecordError::write(stamps))?;
     let file = counts::beside(stamps);
@@ -292,5 +285,45 @@ fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
     match std::fs::remove_file(&file) {
         Err(source) if source.kind() != ErrorKind::NotFound => Err(RecordError::Write { path: file, source }),
         _ => Ok(counted.into_iter().collect()),
+    }
+}
+
+/// Users without think time, whose throughput is measured.
+struct FullLoad<'a> {
+    workload: &'a dyn Workload,
+    goes_first: bool,
+    seed: u64,
+    cancel: &'a AtomicBool,
+}
+
+impl FullLoad<'_> {
+    /// The requests per second that these users get answered.
+    fn answered_per_s(&self, population: u32) -> Result<f64, TrialError> {
+        let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
+        let mut length = CALIBRATE;
+        loop {
+            let plan = Plan {
+                connections: population,
+                goes_first: self.goes_first,
+                ..Plan::lasting(arrivals.clone(), length, self.seed)
+            };
+            // The system reaches its steady state during the first fifth.
+            let end_ns = length.as_nanos() as i64;
+            let counted = end_ns / 5..end_ns;
+            let is_counted = |row: &RequestRow| {
+                row.response_ns().and(row.completed).is_some_and(|completed| counted.contains(&completed))
+            };
+            let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
+            let (_, answered) = run(&plan, self.workload, &Progress::default(), self.cancel, count)?;
+            length *= 2;
+            if answered >= ENOUGH || length > CALIBRATE_AT_MOST || self.cancel.load(Ordering::Relaxed) {
+                let seconds = (counted.end - counted.start) as f64 / 1e9;
+                return if answered == 0 {
+                    Err(TrialError::NoCapacity { seconds })
+                } else {
+                    Ok(answered as f64 / seconds)
+                };
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Lone requests, with which calibration measures a server that does not stamp.
+//! Sends lone requests, which calibrate a server that writes no stamps.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use kendall_station::{Arrivals, Law};
 
 use crate::trial_error::TrialError;
 
-/// Lone requests end after this many or this long.
+/// The number of lone requests and their total time, whichever comes first.
 const LONE: u64 = 2_000;
 const LONE_FOR: Duration = Duration::from_secs(2);
-/// The first requests open the connection and wake the server.
+/// The first requests open the connection and wake the server, so they do not count.
 const FIRST: usize = 10;
 
-/// The times of requests that meet no other: one user without think time, ascending, in seconds.
+/// The response times of requests that meet no other request: one user without think time, in seconds, ascending.
 pub(crate) fn lone_s(
     workload: &dyn Workload,
     seed: u64,

@@ -1,5 +1,5 @@
-//! What the user sees while an experiment runs: a bar with the time left on a terminal, a line a trial elsewhere, and what
-//! the run says of itself to those who watch from elsewhere.
+//! The display of a running experiment: on a terminal a bar with the time left, otherwise a line for each trial. Also publishes
+//! the state of the run for other processes.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -16,13 +16,13 @@ use kendall_load::Progress;
 
 use crate::live::Live;
 
-/// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
+/// The display of a running experiment: on a terminal a bar with the time left, otherwise a line for each trial.
 pub(crate) struct View {
-    /// For those who watch from elsewhere.
+    /// The state of the run, published for other processes.
     pub(crate) live: Live,
     bar: Option<ProgressBar>,
     planned: Cell<usize>,
-    /// The planned time of the trials that are done, in ms.
+    /// The planned time of the finished trials, in ms.
     done_ms: Cell<u64>,
 }
 
@@ -36,7 +36,7 @@ impl View {
         Self { live, bar, planned: Cell::new(0), done_ms: Cell::new(0) }
     }
 
-    /// This many trials are planned in all, and those that are left take this long.
+    /// Sets the number of planned trials, and the time that the remaining ones take.
     pub(crate) fn plan(&self, planned: usize, left: usize, expected: Duration) {
         self.live.plan(left, expected);
         self.planned.set(planned);
@@ -57,12 +57,12 @@ impl View {
     pub(crate) fn line(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            // Whoever closed standard error does not want to know.
+            // If standard error is closed, there is no reader for the line.
             None => drop(writeln!(io::stderr(), "{line}")),
         }
     }
 
-    /// Shows a trial, which is expected to take this long, while `work` runs.
+    /// Shows a trial with this expected length while `work` runs.
     pub(crate) fn watch<T>(
         &self,
         trial: &Trial,
@@ -90,13 +90,13 @@ impl View {
                     thread::park_timeout(Duration::from_millis(200));
                 }
             };
-            // Also where the work panics: the scope waits for its threads.
+            // The guard also works where the work panics: the scope waits for its threads.
             let _over = Over(&over, scope.spawn(show).thread().clone());
             work()
         })
     }
 
-    /// A trial is done, with its record in this folder.
+    /// Shows that a trial is done, whose record is in this folder.
     pub(crate) fn done(&self, result: &TrialResult, folder: &Path, expected: Duration) {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         self.live.done(result, &name, expected);

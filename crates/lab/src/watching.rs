@@ -1,4 +1,4 @@
-//! Watching the server and the generator during a trial, as `[probe]` says.
+//! Watches the server and the generator during a trial, as `[probe]` configures it.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use kendall_record::RecordError;
 /// The readings of a trial, in its folder.
 const TABLE: &str = "resources.parquet";
 
-/// Begins to watch a server, if one is known, and this process, which sends; keeps every reading in a folder, if one is given.
+/// Starts to watch a server, if one is known, and this process, which sends. Keeps every reading in a folder, if one is given.
 ///
 /// # Errors
-/// Fails where the server is not there, or the readings cannot be written.
+/// Fails where there is no such server process, or where the readings cannot be written.
 pub(crate) fn watch(
     probing: Probing,
     server: Option<u32>,
@@ -30,17 +30,17 @@ pub(crate) fn watch(
     Watch::start(&config, &targets).map(|watch| Watching(Some((watch, process))))
 }
 
-/// What was read in a trial, from its folder.
+/// The readings of a trial, from its folder.
 pub(crate) fn readings(folder: &Path) -> Result<Series, RecordError> {
     Series::read(&folder.join(TABLE))
 }
 
-/// A watch over a run, if it is watched.
+/// A watch during a load, if there is one.
 #[derive(Debug)]
 pub(crate) struct Watching(Option<(Watch, Option<u32>)>);
 
 impl Watching {
-    /// Ends it. `origin_ns` is the start of the run, from which its readings count.
+    /// Ends the watch. `origin_ns` is the start of the run, from which the times of its readings count.
     ///
     /// # Errors
     /// Fails where the readings cannot be written.
@@ -57,10 +57,10 @@ impl Watching {
     }
 }
 
-/// The same with its stacks in a file of the record's folder.
+/// The same, with the stacks in a file of the record's folder.
 ///
 /// # Errors
-/// Fails where that cannot be written.
+/// Fails where that file cannot be written.
 pub(crate) fn keep(mut seen: ResourceRecord, folder: &Path) -> Result<ResourceRecord, RecordError> {
     if let Some(profile) = &mut seen.profile {
         let path = folder.join(STACKS);

@@ -1,16 +1,16 @@
-//! The ways to bring packets to the model of a link.
+//! The back ends that carry packets to the model of a link.
 
 use serde::{Deserialize, Serialize};
 
-/// A way to bring packets to the model of a link.
+/// A back end that carries packets to the model of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackEnd {
-    /// Pairs of devices, and packet sockets on our end of each.
+    /// Pairs of devices, and a packet socket on the emulator's end of each.
     Veth,
     /// TUN devices.
     Tun,
-    /// The kernel's own emulator, which knows less than the model.
+    /// The kernel's own emulator, which has fewer features than the model.
     Netem,
 }
 

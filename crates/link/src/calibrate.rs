@@ -1,8 +1,8 @@
-//! What a link does, measured before it is used: asked and measured side by side.
+//! Measures a link before it is used, and compares the measurement with the settings.
 //!
-//! Two UDP sockets, one at each end: [`respond`] at the server's, [`measure`] at the client's. Pings say how long each
-//! way takes, trains of packets below the link's rate how many are lost, and trains just above it what the rate is. Both
-//! ends read the clock of this machine, so each way is measured by itself.
+//! Uses two UDP sockets: [`respond`] at the server's end, [`measure`] at the client's. Pings measure the delay of each direction,
+//! trains of packets below the link's rate measure the loss, and trains slightly above it measure the rate. Both ends read the
+//! clock of this machine, so each direction is measured separately.
 
 mod judge;
 mod message;
@@ -14,5 +14,5 @@ pub use judge::{Calibration, Judged, Measured, Note, Quantity, Side};
 pub use probe::measure;
 pub use respond::respond;
 
-/// What a link counts of a datagram beyond its payload, in bytes: the headers of Ethernet, IPv4 and UDP.
+/// The bytes that a link counts of a datagram in addition to its payload: the headers of Ethernet, IPv4 and UDP.
 pub const HEADER_BYTES: u32 = 14 + 20 + 8;

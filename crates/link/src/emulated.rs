@@ -1,4 +1,4 @@
-//! A link between two namespaces of this machine, emulated by its own process.
+//! A link between two network namespaces of this machine, emulated by a separate process.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -15,20 +15,20 @@ use crate::error::LinkError;
 use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
 use crate::outcome::Outcome;
-use crate::protocol::{Asked, Reply, Request, hear, say};
+use crate::protocol::{LinkSettings, Reply, Request, hear, say};
 
 /// The client's address on the link.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// The server's address on the link.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// The arguments with which kendall becomes the process that emulates a link.
+/// The arguments that make kendall the process that emulates a link.
 pub const EMULATE: [&str; 2] = ["link", "emulate"];
 
-/// How long the emulator may take to end by itself.
+/// How long the emulator may take to end before it is killed.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// A link that is laid. Dropping it ends everything that runs at either end of it.
+/// A link that is set up. Dropping it ends every process at either end of it.
 #[derive(Debug)]
 pub struct EmulatedLink {
     process: Child,
@@ -36,7 +36,7 @@ pub struct EmulatedLink {
     answers: BufReader<ChildStdout>,
     back_end: BackEnd,
     privilege: Privilege,
-    /// What the emulator could not set as it should be.
+    /// The settings that the emulator could not apply.
     notes: Vec<String>,
     user: Option<File>,
     client: End,
@@ -48,7 +48,7 @@ pub struct EmulatedLink {
 pub struct End(File);
 
 impl End {
-    /// Moves the calling thread here, for good.
+    /// Moves the calling thread here permanently.
     ///
     /// # Errors
     /// Fails where this process has not [joined](EmulatedLink::join).
@@ -56,8 +56,8 @@ impl End {
         namespace::enter(&self.0).map_err(LinkError::step("enter an end of the link"))
     }
 
-    /// Does something here, such as starting a process or opening a socket, and comes back. Ordinary users can come
-    /// back only to an end of the same link.
+    /// Calls a function here, which may start a process or open a socket, and moves back. Ordinary users can move back only to an
+    /// end of the same link.
     ///
     /// # Errors
     /// As [`Self::enter`].
@@ -65,7 +65,7 @@ impl End {
         namespace::within(&self.0, what).map_err(LinkError::step("enter an end of the link"))
     }
 
-    /// The same end, to be held by someone else.
+    /// Another handle of the same end.
     ///
     /// # Errors
     /// Fails where this process has too many files open.
@@ -75,11 +75,11 @@ impl End {
 }
 
 impl EmulatedLink {
-    /// Lays a link with the first back end that works here. `program` is kendall itself, which becomes the emulator
-    /// when called with [`EMULATE`]. Connections at both ends use this congestion control, or else the machine's.
+    /// Sets up a link with the first back end that works here. `program` is kendall itself, which becomes the emulator when
+    /// called with [`EMULATE`]. Connections at both ends use this congestion control, or otherwise the machine's.
     ///
     /// # Errors
-    /// Says of each back end why it does not work.
+    /// Gives for each back end the reason why it does not work.
     pub fn lay(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
         end_leftovers();
         let mut refusals = Vec::new();
@@ -141,7 +141,7 @@ impl EmulatedLink {
         Ok(Self { process, asks, answers, back_end, privilege, notes, user, client, server })
     }
 
-    /// How the link is emulated, in words for the record.
+    /// Describes how the link is emulated, for the record.
     pub fn described(&self) -> String {
         let how = match self.back_end {
             BackEnd::Veth => "user-space over veth",
@@ -155,16 +155,16 @@ impl EmulatedLink {
         format!("{how}, namespaces {by}")
     }
 
-    /// What could not be set as it should be.
+    /// The settings that could not be applied.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Makes this process able to enter the two ends. It must have one thread only, and cannot undo this; it keeps
-    /// its user, and the machine's network until it enters an end.
+    /// Enables this process to enter the two ends. The process must have a single thread, and cannot undo this. It keeps its
+    /// user, and keeps the machine's network until it enters an end.
     ///
     /// # Errors
-    /// Fails where the kernel refuses, as it does where there are more threads.
+    /// Fails where the kernel refuses, as it does for a process with more threads.
     pub fn join(&mut self) -> Result<(), LinkError> {
         match self.user.take() {
             Some(user) => {
@@ -184,7 +184,7 @@ impl EmulatedLink {
         &self.server
     }
 
-    /// What a program at either end finds in its environment: the addresses, and the name by which the next start ends
+    /// The environment variables of a program at either end: the addresses, and the name by which the next start finds and ends
     /// what a link has left behind.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mark = name(self.process.id()).map(|name| (MARK, name));
@@ -192,11 +192,11 @@ impl EmulatedLink {
         addresses.into_iter().chain(mark).collect()
     }
 
-    /// Lets packets pass. What happens is logged beside `log` if there is one.
+    /// Starts to forward packets. Writes a log of them beside `log` if there is one.
     ///
     /// # Errors
-    /// Fails where the settings cannot be, or where the log cannot be written.
-    pub fn start(&mut self, asked: &Asked, seed: u64, log: Option<&Path>) -> Result<(), LinkError> {
+    /// Fails where the settings are not possible, or where the log cannot be written.
+    pub fn start(&mut self, asked: &LinkSettings, seed: u64, log: Option<&Path>) -> Result<(), LinkError> {
         let (up, down) = (asked.up[..].into(), asked.down[..].into());
         match self.ask(&Request::Start { up, down, seed, log: log.map(Into::into) })? {
             Reply::Started => Ok(()),
@@ -204,8 +204,8 @@ impl EmulatedLink {
         }
     }
 
-    /// Lets nothing pass any more. The log becomes a table, if one was kept and a path is given, whose instants count
-    /// from the one given with it.
+    /// Stops forwarding. Makes the log a table, if one was kept and a path is given. The times in the table count from the
+    /// instant given with the path.
     ///
     /// # Errors
     /// Fails where the link was not started, or where the table cannot be written.
@@ -217,7 +217,7 @@ impl EmulatedLink {
         }
     }
 
-    /// Whether the emulator is still there.
+    /// Checks that the emulator is still running.
     ///
     /// # Errors
     /// Fails where it is not.
@@ -256,7 +256,7 @@ impl EmulatedLink {
         LinkError::Gone { how: format!("it said {reply:?}") }
     }
 
-    /// Waits until the emulator has ended, and gives its status.
+    /// Waits until the emulator has ended, and returns its status.
     fn ended_within(&mut self, limit: Duration) -> Option<String> {
         let begun = Instant::now();
         loop {
@@ -272,7 +272,7 @@ impl EmulatedLink {
 
 impl Drop for EmulatedLink {
     fn drop(&mut self) {
-        // It ends what runs at both ends, and then itself, when it hears nothing more.
+        // At the end of its input, the emulator ends every process at both ends, and then itself.
         drop(self.asks.take());
         if self.ended_within(END_WITHIN).is_none() {
             let _ = self.process.kill();
@@ -281,7 +281,7 @@ impl Drop for EmulatedLink {
     }
 }
 
-/// Tries each back end, and says how it emulates a link here, or why it does not.
+/// Tries each back end, and reports how it emulates a link here, or why it does not work.
 pub fn probe(program: &Path) -> Vec<(BackEnd, Result<String, LinkError>)> {
     let tried = |back_end| {
         let link = EmulatedLink::lay_with(program, back_end, None);
@@ -290,7 +290,7 @@ pub fn probe(program: &Path) -> Vec<(BackEnd, Result<String, LinkError>)> {
     BackEnd::ALL.map(tried).into()
 }
 
-/// Checks the name of a congestion control of TCP: the kernel's have at most 15 letters (`TCP_CA_NAME_MAX`).
+/// Checks the name of a TCP congestion control: the kernel allows at most 15 letters (`TCP_CA_NAME_MAX`).
 ///
 /// # Errors
 /// Describes a valid name.

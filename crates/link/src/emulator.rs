@@ -1,5 +1,5 @@
-//! The process that emulates a link. It lays it, forwards its packets, and ends when kendall says so or is gone; then
-//! everything that still runs at either end is ended, too, and nothing is left.
+//! The process that emulates a link. It sets up the link, forwards its packets, and ends when kendall asks for it or has ended.
+//! It then ends every process that still runs at either end, so that nothing is left.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
@@ -17,13 +17,13 @@ use crate::error::LinkError;
 use crate::forward::{Direction, Done, Stop};
 use crate::lay::{Between, Laid, TOWARDS, lay};
 use crate::netem;
-use crate::outcome::{Outcome, Way};
+use crate::outcome::{DirectionOutcome, Outcome};
 use crate::port::Port;
 use crate::protocol::{Reply, Request, hear, say};
 use crate::spool::{Logged, SPAN_NS, Spool, write_table};
 
-/// Does what is asked on one stream and answers on the other, until the first ends. The process must have one thread
-/// only, and be good for nothing else.
+/// Serves the requests on one stream and answers on the other, until the first ends. The process must have a single thread, and
+/// is of no other use afterwards.
 ///
 /// # Errors
 /// Fails where the streams do.
@@ -41,10 +41,10 @@ pub fn emulate(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves kendall's session: Ctrl-C at the terminal is for kendall, which then ends the link in good order. And where the
-/// kernel shares the processor between sessions before it looks at threads (autogroups, sched(7)), the link's comes first.
+/// Leaves kendall's session, for two reasons. Ctrl-C at the terminal is for kendall, which then ends the link in good order. And
+/// where the kernel shares the processor among sessions before threads (autogroups, sched(7)), the link's session gets priority.
 fn stand_apart() {
-    // Both are refused to some, and the link is then only later, which is measured.
+    // An ordinary user may be denied both; packets then leave later, and that is measured.
     let _ = setsid();
     let _ = fs::write("/proc/self/autogroup", "-20");
 }
@@ -55,11 +55,11 @@ struct Emulator {
     running: Option<Running>,
 }
 
-/// A link at work.
+/// A link that forwards packets.
 enum Running {
-    /// Forwarded by threads of ours.
+    /// Forwarded by threads of this process.
     Threads(Threads),
-    /// Forwarded by the kernel, as was asked.
+    /// Forwarded by the kernel, with these settings.
     Netem { up: Vec<Settings>, down: Vec<Settings> },
 }
 
@@ -99,7 +99,7 @@ impl Emulator {
                 Some(Running::Netem { up, down }) => {
                     let way = |device, asked: &[Settings]| {
                         let hops = vec![netem::close_counted(device, asked)?];
-                        Ok::<_, LinkError>(Way { hops, ..Way::default() })
+                        Ok::<_, LinkError>(DirectionOutcome { hops, ..DirectionOutcome::default() })
                     };
                     let (up, down) = (way(TOWARDS[1], &up)?, way(TOWARDS[0], &down)?);
                     Ok(Reply::Stopped(Box::new(Outcome { up, down })))
@@ -128,7 +128,7 @@ impl Threads {
         let (stop, held) = Stop::new().map_err(LinkError::step("make a pipe"))?;
         let way = |name, from: &Arc<dyn Port>, to: &Arc<dyn Port>, hops: &[Settings], seed| {
             let spool = log.as_ref().map(|log| spool(log, name)).transpose()?;
-            // What came while the link was down is not to cross it now.
+            // Packets that arrived while the link was down must not cross it now.
             let mut frame = from.frame();
             while from.receive(&mut frame).map_err(LinkError::step("empty a port"))?.is_some() {}
             let mut path = Path::new(hops, seed, kendall_record::clock::now_ns())?;
@@ -140,7 +140,7 @@ impl Threads {
             let builder = thread::Builder::new().name(format!("link {name}"));
             builder.spawn(move || direction.run(&stop)).map_err(LinkError::step("start a thread"))
         };
-        // The directions share nothing, and so no chance either.
+        // The directions share no state, and so no random numbers either.
         let up = way("up", client, server, up, seed)?;
         let down = way("down", server, client, down, !seed)?;
         Ok(Self { stop, held, up, down })
@@ -171,12 +171,12 @@ fn spool(log: &File, name: &str) -> Result<Spool, LinkError> {
     Spool::create(path.clone()).map_err(|source| LinkError::Log { path, source })
 }
 
-/// Ends every process in the namespaces of a link, other than this one and kendall.
+/// Ends every process in the namespaces of a link, except this one and kendall.
 fn end_all_within(laid: &Laid, kendall: Pid) {
     let inode = |file: &fs::File| file.metadata().map(|metadata| metadata.st_ino());
     let (Ok(client), Ok(server)) = (inode(&laid.client), inode(&laid.server)) else { return };
     let ours = [client, server].map(|inode| format!("net:[{inode}]"));
-    // Whatever is ended may have just made another process, so this is done until there is none.
+    // A process may have forked just before it is killed, so this repeats until no process is left.
     for _ in 0..100 {
         let Ok(processes) = fs::read_dir("/proc") else { return };
         let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -190,7 +190,7 @@ fn end_all_within(laid: &Laid, kendall: Pid) {
             return;
         }
         for process in found {
-            // It may have ended by itself.
+            // The process may have ended already.
             let _ = kill(process, Signal::SIGKILL);
         }
         thread::sleep(std::time::Duration::from_millis(10));

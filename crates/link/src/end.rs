@@ -1,4 +1,4 @@
-//! Waiting for the end of processes, and for other descriptors beside.
+//! Waits for the end of processes and for other descriptors at once.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -17,14 +17,14 @@ pub(crate) fn end_of(child: &Child) -> Result<OwnedFd, LinkError> {
         .map_err(|error| LinkError::step("watch a process")(error.into()))
 }
 
-/// Waits until one of the descriptors is readable, and gives the place of the first; `None` when the time is over.
+/// Waits until one of the descriptors is readable, and returns the index of the first; `None` when the time is over.
 pub(crate) fn wait(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<Option<usize>> {
     let begun = Instant::now();
     loop {
         let mut polled: Vec<PollFd<'_>> =
             descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
-        // A time that no system keeps is left out.
+        // A time that the system cannot represent counts as no limit.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut polled, left.as_ref()) {
             Ok(0) => return Ok(None),

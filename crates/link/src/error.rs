@@ -42,7 +42,7 @@ impl LinkError {
     }
 }
 
-/// What to do about a refusal.
+/// What to do about a denied permission.
 fn advice(error: &io::Error) -> &'static str {
     if error.kind() == io::ErrorKind::PermissionDenied {
         " (the kernel lets only root do this here: be root, or allow namespaces for users: sysctl \

@@ -1,5 +1,5 @@
-//! One direction of the emulated link: takes packets in at one port, lets the model say which leave and when, and hands
-//! them out at the other. Its own thread, so that a burst one way does not delay the other way.
+//! One direction of the emulated link. It takes packets in at one port, lets the model decide which leave and when, and sends
+//! them out at the other. Each direction has its own thread, so that a burst in one does not delay the other.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,63 +25,63 @@ use crate::lateness::Lateness;
 use crate::port::Port;
 use crate::spool::Spool;
 
-/// This many packets are taken in before those that are due are handed out.
+/// The most packets that are taken in before due packets are sent.
 const BATCH: usize = 64;
-/// The last part of a wait is spent looking at the clock, because sleep ends about this much later than asked …
+/// The last part of a wait is a busy loop, because sleep ends about this much later than requested …
 const SPIN_NS: i64 = 60_000;
 /// … but at most one part in this many of all time.
 const SPIN_SHARE: i64 = 4;
-/// What may be saved up of that.
+/// The most of that share that may be saved up.
 const SPIN_SAVED_NS: i64 = 100 * SPIN_NS;
-/// Frames kept for use again.
+/// The number of frames kept for reuse.
 const SPARE_FRAMES: usize = 4096;
-/// Flows whose names are kept.
+/// The number of flows whose names are kept.
 const NAMED_FLOWS: usize = 4096;
-/// How often what the model logged is taken to the spool.
+/// How often the model's log is moved to the spool.
 const SPOOL_EVERY_NS: i64 = 250_000_000;
 
-/// The end of forwarding, for every thread that does it.
+/// The signal to stop forwarding, for every thread that forwards.
 pub(crate) struct Stop {
     stopped: AtomicBool,
-    /// Becomes readable, so that who sleeps wakes up.
+    /// Becomes readable, which wakes sleeping threads.
     waker: OwnedFd,
 }
 
 impl Stop {
-    /// Whoever drops the second part wakes the first.
+    /// A pipe: dropping the second end makes the first readable, which wakes the threads.
     pub(crate) fn new() -> io::Result<(Arc<Self>, OwnedFd)> {
         let (waker, held) = pipe()?;
         Ok((Arc::new(Self { stopped: AtomicBool::new(false), waker }), held))
     }
 
-    /// Ends the forwarding.
+    /// Stops the forwarding.
     pub(crate) fn set(&self, held: OwnedFd) {
         self.stopped.store(true, Ordering::Relaxed);
         drop(held);
     }
 }
 
-/// What one direction has done.
+/// The counts and times of one direction.
 pub(crate) struct Done {
     pub(crate) counters: Vec<Counters>,
-    /// How much later than the model says packets were handed out.
+    /// How late packets were sent, compared with the model.
     pub(crate) late: Lateness,
     /// How long those packets had waited in queues.
     pub(crate) waited: Lateness,
-    /// Packets that the kernel did not take from us.
+    /// Packets that the kernel did not accept.
     pub(crate) unsent: u64,
     pub(crate) names: HashMap<u64, Flow>,
     pub(crate) spool: Option<Spool>,
 }
 
-/// One direction of a link at work.
+/// One direction of a running link.
 pub(crate) struct Direction {
     from: Arc<dyn Port>,
     to: Arc<dyn Port>,
     path: Path<Frame>,
     done: Done,
     spare: Vec<Frame>,
-    /// Every packet that had come by then has been taken in.
+    /// Every packet that had arrived by then has been taken in.
     known_ns: i64,
     spooled_ns: i64,
     spin_left_ns: i64,
@@ -108,7 +108,7 @@ impl Direction {
         Self { from, to, path, done, spare, known_ns: now, spooled_ns: now, spin_left_ns, spin_as_of_ns: now }
     }
 
-    /// Forwards until it is told to stop. What is still on its way then is lost.
+    /// Forwards until stopped. Packets still under way are then lost.
     pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Done> {
         come_first();
         while !stop.stopped.load(Ordering::Relaxed) {
@@ -133,7 +133,7 @@ impl Direction {
                 self.known_ns = asked_ns;
                 return Ok(());
             };
-            // The wall's clock, by which the kernel stamps, may have been set meanwhile.
+            // The wall clock, by which the kernel stamps, may have been set meanwhile.
             self.known_ns = came_ns.max(self.known_ns);
             let flow = frame.flow();
             let number = flow.number();
@@ -159,7 +159,7 @@ impl Direction {
             for _ in 0..delivery.copies {
                 self.done.late.record(delivery.at_ns, now_ns(), 1);
                 self.done.waited.record(0, delivery.waited_ns, 1);
-                // The kernel refuses where it has no memory: a loss, as on any link, but not one that was asked for.
+                // The kernel refuses a packet where it has no memory. That is a loss, but not one that the settings ask for.
                 self.done.unsent += u64::from(self.to.send(&frame).is_err());
             }
             if self.spare.len() < SPARE_FRAMES {
@@ -208,8 +208,8 @@ impl Direction {
     }
 }
 
-/// Lets the calling thread wake when it asked to, and before others, as far as this is permitted. Where it is not, the link
-/// is later, and that is measured. It starves nobody: it has work only while those who send have had theirs.
+/// Makes the calling thread wake on time and before others, as far as permitted. Without the permission packets leave later, and
+/// that is measured. The thread does not starve others: it has work only after the senders have run.
 fn come_first() {
     let _ = set_timerslack(1);
     let _ = setpriority_process(None, -20);

@@ -1,5 +1,5 @@
-//! A TCP port at the server's end that leads to a server of this machine: its bytes cross the link, and then go on
-//! outside of it. The connection to the server is made by a thread that has stayed outside.
+//! A TCP port at the server's end that leads to a server of this machine: the bytes cross the link, and then continue outside of
+//! it. A thread that has stayed outside makes the connection to the server.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,29 +9,29 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// At most this many connections at a time; further ones are closed at once.
+/// The most connections at a time; further ones are closed at once.
 const MOST_CONNECTIONS: usize = 1024;
 /// How long the server may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The half that is outside of the link.
+/// The half outside of the link.
 #[derive(Debug)]
 pub struct Forward(Sender<TcpStream>);
 
 impl Forward {
-    /// Begins the half outside, in the calling thread's namespace.
+    /// Starts the half outside, in the calling thread's namespace.
     pub fn to(server: SocketAddr) -> Self {
         let (sender, connections) = channel();
         thread::spawn(move || connect(&connections, server));
         Self(sender)
     }
 
-    /// Begins the half inside: what connects here is led on. Both halves end with the process.
+    /// Starts the half inside, and forwards the connections to this listener. Both halves end with the process.
     pub fn from(self, listener: TcpListener) {
         thread::spawn(move || {
             for connection in listener.incoming() {
                 let Ok(connection) = connection else {
-                    // Out of files, or the client was gone already: there is nobody to tell.
+                    // The process has no descriptors left, or the client has gone already: there is no client to answer.
                     thread::sleep(Duration::from_millis(10));
                     continue;
                 };
@@ -52,7 +52,7 @@ fn connect(connections: &Receiver<TcpStream>, server: SocketAddr) {
         }
         let open = Arc::clone(&open);
         thread::spawn(move || {
-            // Whoever is refused sees the connection close, as with a server that is down.
+            // A rejected client sees the connection close, as with a server that is down.
             if let Ok(server) = TcpStream::connect_timeout(&server, CONNECT_WITHIN) {
                 let _ = both_ways(&client, &server);
             }
@@ -71,10 +71,10 @@ fn both_ways(client: &TcpStream, server: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies until one side ends, and tells the other.
+/// Copies until one side ends, and then closes the other.
 fn one_way(mut from: &TcpStream, mut to: &TcpStream) {
     if io::copy(&mut from, &mut to).is_err() {
-        // A connection that breaks on one side is of no use on the other.
+        // A connection that is broken on one side is useless on the other.
         let _ = from.shutdown(Shutdown::Both);
         let _ = to.shutdown(Shutdown::Both);
     }

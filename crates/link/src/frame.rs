@@ -1,5 +1,5 @@
-//! A packet's bytes: whose it is, what it says of congestion, and the two changes that a link makes to it. Pure
-//! functions on bytes that anyone may have sent, so nothing here trusts a length.
+//! The bytes of a packet: its flow, its congestion mark, and the two changes that a link makes to it. Pure functions on untrusted
+//! bytes, so no length is trusted.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use kendall_linkmodel::Ecn;
 
-/// What an Ethernet header takes.
+/// The size of an Ethernet header.
 pub(crate) const ETHERNET_BYTES: usize = 14;
-/// The most that an IP packet may take on a link, as on Ethernet.
+/// The largest IP packet on a link, as on Ethernet.
 pub const MTU_BYTES: usize = 1500;
 
 const TCP: u8 = 6;
@@ -25,27 +25,27 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// An empty one, whose IP packet will begin after this many bytes.
+    /// An empty frame, whose IP packet will begin after this many bytes.
     pub(crate) fn empty(ip_at: usize) -> Self {
         Self { bytes: Box::new([0; ETHERNET_BYTES + MTU_BYTES]), length: 0, ip_at }
     }
 
-    /// Where to write what comes in.
+    /// The buffer for an incoming packet.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes[..]
     }
 
-    /// Says how much was written.
+    /// Sets the length of the packet in the buffer.
     pub(crate) fn filled(&mut self, length: usize) {
         self.length = length.min(self.bytes.len());
     }
 
-    /// All of it.
+    /// The whole frame.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    /// What it would take on an Ethernet, whatever it crosses here: the header counts, as on a real link.
+    /// Its size on an Ethernet, whatever it crosses here: the header counts, as on a real link.
     pub(crate) fn link_bytes(&self) -> u32 {
         (self.length + ETHERNET_BYTES).saturating_sub(self.ip_at) as u32
     }
@@ -54,16 +54,16 @@ impl Frame {
         self.bytes[..self.length].get(self.ip_at..).unwrap_or_default()
     }
 
-    /// The IPv4 packet, if it is one.
+    /// The IPv4 packet, if there is one.
     fn ipv4(&self) -> Option<&[u8]> {
         Some(self.ip()).filter(|ip| ip.len() >= 20 && ip[0] >> 4 == 4)
     }
 
-    /// Whose it is.
+    /// Its flow.
     pub(crate) fn flow(&self) -> Flow {
         let Some(ip) = self.ipv4() else { return Flow::Other };
         let protocol = ip[9];
-        // Later fragments carry no ports, so none of a fragmented packet has any.
+        // Later fragments carry no ports, so no fragment is assigned any.
         let whole = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff == 0;
         let ports = match protocol {
             TCP | UDP if whole => ip.get(usize::from(ip[0] & 15) * 4..).and_then(<[u8]>::first_chunk::<4>),
@@ -78,7 +78,7 @@ impl Frame {
         }
     }
 
-    /// What its header says of congestion.
+    /// The congestion bits of its header.
     pub(crate) fn ecn(&self) -> Ecn {
         match self.ipv4().map_or(0, |ip| ip[1] & 3) {
             0 => Ecn::NotCapable,
@@ -87,8 +87,7 @@ impl Frame {
         }
     }
 
-    /// Marks it as one that met congestion (RFC 3168, section 5), and brings its header's checksum up to date
-    /// (RFC 1624, equation 3).
+    /// Sets the mark for congestion experienced (RFC 3168, section 5), and updates the header's checksum (RFC 1624, equation 3).
     pub(crate) fn mark(&mut self) {
         if self.ipv4().is_none() {
             return;
@@ -103,7 +102,7 @@ impl Frame {
         ip[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
     }
 
-    /// Damages one bit of the IP packet. Checksums are left as they are: whoever receives it may find out.
+    /// Damages one bit of the IP packet. Checksums stay unchanged, so that the receiver can detect it.
     pub(crate) fn flip(&mut self, bit: u64) {
         let bits = self.ip().len() as u64 * 8;
         if let Some(bit) = bit.checked_rem(bits) {
@@ -112,7 +111,7 @@ impl Frame {
     }
 }
 
-/// Whose a packet is.
+/// The flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Flow {
     Ip { protocol: u8, from: SocketAddrV4, to: SocketAddrV4 },
@@ -120,7 +119,7 @@ pub(crate) enum Flow {
 }
 
 impl Flow {
-    /// A number that stands for it. 0 stands for all that have no number.
+    /// A number for the flow; 0 for all flows beyond those with a number.
     pub(crate) fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
@@ -128,7 +127,7 @@ impl Flow {
     }
 }
 
-/// As in "tcp 10.0.0.1:40000 > 10.0.0.2:80".
+/// For example "tcp 10.0.0.1:40000 > 10.0.0.2:80".
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,7 +146,7 @@ impl fmt::Display for Flow {
 mod tests {
     use super::*;
 
-    /// The Internet checksum (RFC 1071) of a header; 0 where it is right.
+    /// The Internet checksum (RFC 1071) of a header; 0 for an intact one.
     fn checksum(header: &[u8]) -> u16 {
         let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let folded = (sum & 0xffff) + (sum >> 16);

@@ -1,12 +1,12 @@
-//! Several links in a row, as they are written: "delay=5ms rate=100mbit > delay=20ms rate=10mbit / rate=50mbit".
+//! The text form of several links in a row: "delay=5ms rate=100mbit > delay=20ms rate=10mbit / rate=50mbit".
 
 use std::str::FromStr;
 
 use kendall_linkmodel::{Fault, Settings};
 
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 
-/// One of several links in a row: its settings, and after a slash what differs on the way back.
+/// One of several links in a row: its settings, and after a slash those that differ on the way back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop {
     /// From client to server.
@@ -19,7 +19,7 @@ impl FromStr for Hop {
     type Err = Fault;
 
     fn from_str(text: &str) -> Result<Self, Fault> {
-        // Rates may have their own slash, as in 2MB/s: the one between the ways stands free.
+        // Rates may contain a slash, as in 2MB/s: the slash between the directions has spaces around it.
         let (there, back) = text.split_once(" / ").unwrap_or((text, ""));
         let up: Settings = there.parse()?;
         let mut down = up.clone();
@@ -29,11 +29,11 @@ impl FromStr for Hop {
     }
 }
 
-impl Asked {
+impl LinkSettings {
     /// Links in a row, in the order from client to server.
     pub fn row(hops: &[Hop]) -> Self {
         let up = hops.iter().map(|hop| hop.up.clone()).collect();
-        // On the way back they are crossed in the other order.
+        // Packets on the way back cross the hops in reverse order.
         let down = hops.iter().rev().map(|hop| hop.down.clone()).collect();
         Self { up, down }
     }
@@ -41,7 +41,7 @@ impl Asked {
     /// Reads links in a row, with > between them.
     ///
     /// # Errors
-    /// As reading the settings of a link.
+    /// As for the settings of a link.
     pub fn read_row(text: &str) -> Result<Self, Fault> {
         Ok(Self::row(&text.split('>').map(str::parse).collect::<Result<Vec<Hop>, _>>()?))
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_way_back_crosses_the_same_links_in_the_other_order() {
-        let asked = Asked::read_row("delay=1ms > delay=2ms / delay=3ms").unwrap();
+        let asked = LinkSettings::read_row("delay=1ms > delay=2ms / delay=3ms").unwrap();
         let delays = |way: &[Settings]| way.iter().map(|hop| hop.delay_ns / 1_000_000).collect::<Vec<_>>();
         assert_eq!((delays(&asked.up), delays(&asked.down)), (vec![1, 2], vec![3, 1]));
     }

@@ -1,9 +1,9 @@
-//! How late the emulator was: from the instant at which the model wanted a packet out until it was.
+//! How late the emulator was: from the instant at which a packet was due by the model until it was sent.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Later than this counts as this: a minute, in ns.
+/// The largest recorded lateness: a minute, in ns.
 const LATEST_NS: u64 = 60_000_000_000;
 
 /// A histogram of lateness, in constant memory.
@@ -19,31 +19,31 @@ impl Default for Lateness {
 /// How late the packets of an emulated link were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatenessSummary {
-    /// How many packets were handed on.
+    /// The number of packets sent.
     pub packets: u64,
-    /// Half of them were no later, in ns.
+    /// The median, in ns.
     pub p50_ns: u64,
-    /// 99 of 100 were no later, in ns.
+    /// The 99th percentile, in ns.
     pub p99_ns: u64,
-    /// The latest of them, in ns.
+    /// The maximum, in ns.
     pub max_ns: u64,
-    /// The histogram: upper edge of each bucket that is not empty in ns, and how many packets fell into it.
+    /// The histogram: the upper edge in ns of each non-empty bucket, and its number of packets.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Lateness {
-    /// Books this many packets that were due at one instant and left at another. Early counts as on time.
+    /// Counts packets that were due at one instant and left at another. An early packet counts as on time.
     pub fn record(&mut self, due_ns: i64, left_ns: i64, packets: u64) {
         let late_ns = u64::try_from(left_ns.saturating_sub(due_ns)).unwrap_or(0);
         self.0.saturating_record_n(late_ns, packets);
     }
 
-    /// Adds what another emulator booked.
+    /// Adds the counts of another emulator.
     pub fn add(&mut self, other: &Self) {
         self.0.add(&other.0).expect("histograms of the same bounds");
     }
 
-    /// What it says so far; `None` where no packet has left.
+    /// The summary so far; `None` where no packet has left.
     pub fn summary(&self) -> Option<LatenessSummary> {
         let histogram = &self.0;
         (!histogram.is_empty()).then(|| LatenessSummary {

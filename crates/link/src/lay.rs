@@ -1,5 +1,5 @@
-//! Lays the link: two namespaces, a device in each, and the two ports between which packets are forwarded. All of it
-//! belongs to this process and goes with it.
+//! Sets up the link: two namespaces, a device in each, and the two ports between which packets are forwarded. All of it belongs
+//! to this process and vanishes with it.
 
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
@@ -22,32 +22,32 @@ use crate::tun::TunDevice;
 const DEVICE: &str = "eth0";
 /// The network at both ends: client and server reach each other without a router between.
 const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 24);
-/// Addresses that are ours to give (the second bit of the first byte says so).
+/// Locally administered addresses (the second bit of the first byte).
 const CLIENT_MAC: Mac = [2, 0, 0, 0, 0, 1];
 const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 2];
 
-/// A link that is laid.
+/// A link that is set up.
 pub(crate) struct Laid {
     pub(crate) privilege: Privilege,
     pub(crate) client: File,
     pub(crate) server: File,
     pub(crate) between: Between,
-    /// What could not be set as it should be.
+    /// The settings that could not be applied.
     pub(crate) notes: Vec<String>,
 }
 
-/// What forwards packets from one end to the other.
+/// The component that forwards packets from one end to the other.
 pub(crate) enum Between {
-    /// We do, from the client's port to the server's and back.
+    /// This process forwards, from the client's port to the server's and back.
     Ports(Arc<dyn Port>, Arc<dyn Port>),
-    /// The kernel does, by netem on our device towards each side.
+    /// The kernel forwards, by netem on the device towards each side.
     Netem,
 }
 
-/// Our devices towards client and server.
+/// The devices towards client and server.
 pub(crate) const TOWARDS: [&str; 2] = ["client", "server"];
 
-/// One end of the link: whose it is, and who is at the other end.
+/// One end of the link: its own side and the other side.
 struct Side {
     name: &'static str,
     address: Ipv4Addr,
@@ -55,7 +55,7 @@ struct Side {
     other: (Ipv4Addr, Mac),
 }
 
-/// Lays a link. This process must have one thread only; it is in its own namespace afterwards.
+/// Sets up a link. This process must have a single thread, and is in a new namespace afterwards.
 pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, LinkError> {
     let own = || current().map_err(LinkError::step("find the namespace that was just made"));
     let privilege = leave().map_err(LinkError::step("make a network namespace"))?;
@@ -98,7 +98,7 @@ pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, L
     Ok(Laid { privilege, client, server, between, notes })
 }
 
-/// Makes a side's device, and ours towards it, which is up then: a packet socket on a device that is down has that as an
+/// Makes a side's device and the opposite one, and brings the latter up: a packet socket on a device that is down reports an
 /// error.
 fn pair(side: &Side, namespace: &File) -> Result<(), LinkError> {
     let here = End { name: side.name, mac: [2, 0, 0, 0, 1, side.mac[5]] };
@@ -114,21 +114,21 @@ fn inside<T>(namespace: &File, what: impl FnOnce() -> T) -> Result<T, LinkError>
     within(namespace, what).map_err(LinkError::step("enter a network namespace"))
 }
 
-/// What a device is.
+/// The kind of a device.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Medium {
     Ethernet,
     Tun,
 }
 
-/// Makes the calling thread's namespace the home of one side: its address, its way to the other, its own loopback.
+/// Configures the calling thread's namespace for one side: its address, its route to the other side, and its loopback.
 fn configure(
     side: &Side,
     medium: Medium,
     congestion: Option<&str>,
     notes: &mut Vec<String>,
 ) -> Result<(), LinkError> {
-    // For everyone who runs here: `ping`, and servers on ports below 1024, as on a machine of theirs.
+    // Lets every user here run `ping` and servers on ports below 1024, as on a separate machine.
     let group = getegid();
     for (name, value) in [
         ("net/ipv4/ping_group_range", format!("{group} {group}")),
@@ -144,8 +144,8 @@ fn configure(
     let mut kernel = Netlink::route().map_err(step("talk to the kernel about devices"))?;
     kernel.add_address(index, side.address, NETWORK.1).map_err(step("give the device its address"))?;
     if medium == Medium::Ethernet {
-        // What crosses the link is as on a wire: no packet longer than the MTU, each with its checksum. Without the
-        // second the kernel does not make the first.
+        // Makes packets as on a wire: none longer than the MTU, each with its checksum. Without the second setting the kernel
+        // does not apply the first.
         Netlink::generic()
             .and_then(|mut kernel| kernel.turn_off(index, "tx-checksum-ip-generic"))
             .map_err(step("turn off that the device is left to compute checksums (ethtool)"))?;
@@ -164,7 +164,7 @@ fn configure(
     up("lo")
 }
 
-/// Keeps the kernel from talking on a device by itself: without IPv6 it has nothing to say.
+/// Stops the kernel from sending packets that no program asked for: without IPv6 it sends none.
 fn quiet(device: &str) {
     // Where there is no IPv6, there is nothing to turn off.
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1");

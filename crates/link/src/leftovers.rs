@@ -1,32 +1,32 @@
-//! What outlives a link whose emulator and whose kendall were both killed at once: processes, and through them its
-//! namespaces. Each process that is started at an end bears the emulator's name in its environment, so that the next
-//! start finds those whose emulator is gone.
+//! Ends what outlives a link whose emulator and kendall were both killed at once: processes, which keep its namespaces alive.
+//! Each process started at an end has the emulator's name in its environment, so that the next start finds those whose emulator
+//! has ended.
 
 use std::fs;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The variable that names the emulator of the link at whose end a process was started.
+/// The environment variable with the name of the emulator of the link.
 pub(crate) const MARK: &str = "KENDALL_LINK";
 
-/// The name of an emulator: its number, and when it was started, for numbers are used again.
+/// The name of an emulator: its process number and its start time, since numbers are reused.
 pub(crate) fn name(emulator: u32) -> Option<String> {
     Some(format!("{emulator}.{}", started(emulator)?))
 }
 
-/// Ends the processes of links that are no more.
+/// Ends the processes of links that no longer exist.
 pub(crate) fn end_leftovers() {
     let Ok(processes) = fs::read_dir("/proc") else { return };
     let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     for process in numbers.filter(|process| is_left_over(*process)) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
     }
 }
 
 fn is_left_over(process: i32) -> bool {
-    // Those of other users cannot be read, and are theirs to end.
+    // The environment of another user's process cannot be read, and that user has to end it.
     let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let mark = format!("{MARK}=");
     let mut variables = environment.split(|byte| *byte == 0);
@@ -38,7 +38,7 @@ fn is_left_over(process: i32) -> bool {
     is_there() != Some(true)
 }
 
-/// When a process was started, in ticks since the machine was: field 22 of `/proc/PID/stat` (proc(5)).
+/// The start time of a process, in ticks since the machine started: field 22 of `/proc/PID/stat` (proc(5)).
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
@@ -53,7 +53,7 @@ mod tests {
 
     fn bearing(name: &str) -> Child {
         let child = Command::new("sleep").arg("600").env(MARK, name).spawn().unwrap();
-        // The kernel shows a program's environment a moment after it has started the program.
+        // The kernel shows a program's environment a moment after the start of the program.
         while fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
             std::thread::yield_now();
         }
@@ -65,7 +65,7 @@ mod tests {
         let own = name(std::process::id()).unwrap();
         let (number, start) = own.split_once('.').unwrap();
         let mut kept = bearing(&own);
-        // The number is used again by a process that was started later.
+        // A later process has the same number.
         let earlier = start.parse::<u64>().unwrap() - 1;
         let mut left = bearing(&format!("{number}.{earlier}"));
         end_leftovers();

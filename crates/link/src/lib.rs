@@ -1,7 +1,7 @@
 //! Emulates a network link for real programs.
 //!
-//! The link itself is [`kendall_linkmodel`]: this crate brings packets to it, waits until they are due, and measures
-//! what came of it.
+//! The model of the link is [`kendall_linkmodel`]. This crate carries packets to it, waits until they are due, and measures the
+//! result.
 
 mod back_end;
 pub mod calibrate;
@@ -40,6 +40,6 @@ pub use hops::Hop;
 pub use lateness::{Lateness, LatenessSummary};
 pub use measured::measure_relay;
 pub use namespace::Privilege;
-pub use outcome::{HopCounts, Outcome, Way};
+pub use outcome::{DirectionOutcome, HopCounts, Outcome};
 pub use program::{ProgramEnd, ServerProgram};
-pub use protocol::Asked;
+pub use protocol::LinkSettings;

@@ -1,4 +1,4 @@
-//! A link measured before it is used, from both of its ends.
+//! Measures a link from both of its ends before it is used.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -8,17 +8,16 @@ use std::thread::{self, ScopedJoinHandle};
 use crate::calibrate::{Calibration, measure, respond};
 use crate::emulated::{CLIENT, EmulatedLink, SERVER};
 use crate::error::LinkError;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 use crate::relay::Relay;
 use kendall_linkmodel::Transport;
 
 impl EmulatedLink {
-    /// Lets nothing but a measurement cross a link like this, for some seconds. It must not be started, and is not
-    /// afterwards.
+    /// Starts a link with these settings, measures it for some seconds, and stops it. The link must not be started before.
     ///
     /// # Errors
     /// Fails where the link does, or where its ends cannot be entered.
-    pub fn measure(&mut self, asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
+    pub fn measure(&mut self, asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
         let server = self.server().visit(|| socket(SERVER))??;
         let client = self.client().visit(|| socket(CLIENT))??;
         self.start(asked, seed, None)?;
@@ -28,12 +27,12 @@ impl EmulatedLink {
     }
 }
 
-/// Measures a relay of datagrams that is such a link, for some seconds: what the model does and how punctual a relay is
-/// here, which holds for streams as well. It listens on the loopback.
+/// Measures a relay of datagrams with these settings for some seconds. The result includes how punctual a relay is here, which
+/// holds for streams as well. The relay listens on the loopback.
 ///
 /// # Errors
-/// Fails where a socket does, or where a relay cannot be such a link.
-pub fn measure_relay(asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
+/// Fails where a socket does, or where a relay does not support these settings.
+pub fn measure_relay(asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
     let [server, client] = [socket(Ipv4Addr::LOCALHOST)?, socket(Ipv4Addr::LOCALHOST)?];
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
     let relay = Relay::bind(Transport::UDP, listen, address(&server)?, asked, seed)?;
@@ -47,12 +46,12 @@ pub fn measure_relay(asked: &Asked, seed: u64) -> Result<Calibration, LinkError>
     })
 }
 
-/// Measures what is between two sockets, of which the server's is reached at an address.
+/// Measures the path between two sockets, of which the server's has this address.
 fn between(
     client: &UdpSocket,
     server: &UdpSocket,
     to: SocketAddr,
-    asked: &Asked,
+    asked: &LinkSettings,
 ) -> Result<Calibration, LinkError> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

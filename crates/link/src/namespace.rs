@@ -1,6 +1,6 @@
-//! Network namespaces without names: they vanish with the last process in them and the last file that holds them, so
-//! there is nothing to clean up, however this program ends. Root makes them as root; anyone else first makes a user
-//! namespace, in which they keep their own user and group.
+//! Network namespaces without names. They vanish with the last process in them and the last file that holds them, so there is
+//! nothing to clean up, however this program ends. Root makes them as root; other users first make a user namespace, in which
+//! they keep their own user and group.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,12 +20,12 @@ pub(crate) fn enter(namespace: impl AsFd) -> io::Result<()> {
     Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?)
 }
 
-/// Moves this process, which must have one thread only, into a user namespace.
+/// Moves this process, which must have a single thread, into a user namespace.
 pub(crate) fn enter_user(namespace: impl AsFd) -> io::Result<()> {
     Ok(setns(namespace, CloneFlags::CLONE_NEWUSER)?)
 }
 
-/// Does something in another network namespace, and comes back.
+/// Calls a function in another network namespace, and moves back.
 pub(crate) fn within<T>(namespace: impl AsFd, what: impl FnOnce() -> T) -> io::Result<T> {
     let here = current()?;
     enter(namespace)?;
@@ -34,18 +34,18 @@ pub(crate) fn within<T>(namespace: impl AsFd, what: impl FnOnce() -> T) -> io::R
     Ok(done)
 }
 
-/// By what right the namespaces were made.
+/// The privilege by which the namespaces were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Privilege {
-    /// By that of the machine's administrator.
+    /// That of root.
     Root,
-    /// By that of everyone: in a user namespace.
+    /// That of any user: in a user namespace.
     User,
 }
 
-/// Moves this process, which must have one thread only, into a new network namespace, in a new user namespace where
-/// that is needed.
+/// Moves this process, which must have a single thread, into a new network namespace, and into a new user namespace where that is
+/// necessary.
 pub(crate) fn leave() -> io::Result<Privilege> {
     match unshare(CloneFlags::CLONE_NEWNET) {
         Ok(()) => return Ok(Privilege::Root),

@@ -1,7 +1,7 @@
-//! The kernel's own emulator, where it has one: netem (tc-netem(8)) on the way out of each of our two devices, and packets
-//! redirected from one to the other. It knows less than the model: no queue management, no rate that changes, no jitter
-//! that keeps packets in order, and it counts its queue in packets and all its drops together. What it cannot do as asked
-//! it refuses, rather than do something like it.
+//! The kernel's own emulator, where there is one: netem (tc-netem(8)) on the egress of each of our two devices, and packets
+//! redirected from one to the other. It has fewer features than the model: no queue management, no rate that changes, no jitter
+//! that keeps packets in order. It counts its queue in packets, and all its drops together. It rejects settings that it cannot
+//! emulate exactly.
 
 use std::io;
 use std::process::Command;
@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::error::LinkError;
 use crate::outcome::HopCounts;
 
-/// A packet of full size, in which netem's queue is counted.
+/// The largest packet; netem counts its queue in packets of this size.
 const FULL_BYTES: u64 = 1514;
-/// The most packets that it may hold.
+/// The most packets in its queue.
 const MOST_PACKETS: u64 = 1_000_000;
 
-/// Lets what comes in at each of two devices go out at the other, and tries whether the kernel has netem.
+/// Redirects the ingress of each of two devices to the egress of the other, and tests whether the kernel has netem.
 pub(crate) fn connect(one: &str, other: &str) -> Result<(), LinkError> {
     keep_right();
     for (from, to) in [(one, other), (other, one)] {
@@ -31,7 +31,7 @@ pub(crate) fn connect(one: &str, other: &str) -> Result<(), LinkError> {
     Ok(())
 }
 
-/// Lets packets that go out at a device pass as asked.
+/// Sets the emulation on the egress of a device.
 pub(crate) fn open(device: &str, asked: &[Settings]) -> Result<(), LinkError> {
     let [asked] = asked else {
         return Err(refused("several links in a row"));
@@ -44,7 +44,7 @@ pub(crate) fn open(device: &str, asked: &[Settings]) -> Result<(), LinkError> {
     Ok(())
 }
 
-/// Lets nothing pass any more, and says what has.
+/// Stops the traffic, and returns the counts.
 pub(crate) fn close_counted(device: &str, asked: &[Settings]) -> Result<HopCounts, LinkError> {
     let said = tc(&["-s", "-j", "qdisc", "show", "dev", device, "root"])?;
     close(device)?;
@@ -58,7 +58,7 @@ fn close(device: &str) -> Result<(), LinkError> {
     tc(&["qdisc", "replace", "dev", device, "root", "netem", "loss", "100%"]).map(drop)
 }
 
-/// What follows `netem` for a link like this.
+/// The arguments of `netem` for a link with these settings.
 fn arguments(asked: &Settings) -> Result<Vec<String>, LinkError> {
     let unable = [
         (asked.aqm != Aqm::DropTail, "a managed queue"),
@@ -90,7 +90,7 @@ fn arguments(asked: &Settings) -> Result<Vec<String>, LinkError> {
         if asked.overhead_bytes > 0 {
             words.push(asked.overhead_bytes.to_string());
         }
-        // It counts what waits and what is on the wire together.
+        // netem counts packets in the queue and packets on the wire together.
         let on_wire_bytes = u128::from(bits_per_s) * asked.delay_ns as u128 / 8_000_000_000;
         packets = (asked.queue_bytes + on_wire_bytes as u64).div_ceil(FULL_BYTES) + 1;
     }
@@ -102,14 +102,14 @@ fn refused(what: &str) -> LinkError {
     LinkError::Refused(format!("netem has no {what}; use another back end"))
 }
 
-/// What `tc -s -j qdisc show` says has passed.
+/// Reads the counts from the output of `tc -s -j qdisc show`.
 fn counts(said: &str, lossy: bool) -> Option<HopCounts> {
     let said: Value = serde_json::from_str(said).ok()?;
     let netem = said.as_array()?.iter().find(|qdisc| qdisc["kind"] == "netem")?;
     let number = |name: &str| netem[name].as_u64();
     let (packets, bytes, drops, inside) =
         (number("packets")?, number("bytes")?, number("drops")?, number("qlen").unwrap_or(0));
-    // It does not say why it dropped. Where it was to lose packets, that is why it lost most of them.
+    // netem does not report the reason of a drop. Where it is set to lose packets, most drops are such losses.
     let (dropped_lost, dropped_overflow) = if lossy { (drops, 0) } else { (0, drops) };
     Some(HopCounts {
         offered: packets + drops + inside,
@@ -122,10 +122,10 @@ fn counts(said: &str, lossy: bool) -> Option<HopCounts> {
     })
 }
 
-/// In a user namespace this process may administer its network, but a program that it starts may not, unless that right is
-/// handed down (capabilities(7), ambient set).
+/// In a user namespace this process may administer its network, but a program that it starts may not, unless it passes that right
+/// on (capabilities(7), ambient set).
 fn keep_right() {
-    // Where it is refused, tc is refused as well, and says so.
+    // Where this is denied, tc fails as well and reports it.
     if let Ok(mut sets) = capabilities(None) {
         sets.inheritable |= CapabilitySet::NET_ADMIN;
         let _ = set_capabilities(None, sets)
@@ -133,7 +133,7 @@ fn keep_right() {
     }
 }
 
-/// Runs `tc`, and gives what it prints.
+/// Runs `tc`, and returns its output.
 fn tc(arguments: &[&str]) -> Result<String, LinkError> {
     let step = || format!("run tc {} (package iproute2)", arguments.join(" "));
     let output = Command::new("tc").args(arguments).output().map_err(LinkError::step(step()))?;

@@ -1,6 +1,6 @@
-//! Requests to the kernel about devices, addresses, neighbours and routes (rtnetlink(7)) and about what a device does
-//! in hardware (ethtool-netlink). So neither the `ip` nor the `ethtool` program is needed, and a refusal is an error
-//! number instead of a text. A message is put together as bytes; only [`Netlink::ask`] talks to the kernel.
+//! Requests to the kernel about devices, addresses, neighbours and routes (rtnetlink(7)) and about the hardware features of a
+//! device (ethtool-netlink). They replace the `ip` and `ethtool` programs, and a failure is an error number instead of a text. A
+//! message is built as bytes; only [`Netlink::ask`] calls the kernel.
 
 use std::ffi::c_int;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) type Mac = [u8; 6];
 const VETH_INFO_PEER: u16 = 1;
 /// `RTAX_CC_ALGO` of `linux/rtnetlink.h`: the congestion control of connections that use a route.
 const RTAX_CC_ALGO: u16 = 16;
-/// What `linux/ethtool_netlink.h` numbers.
+/// Numbers of `linux/ethtool_netlink.h`.
 mod ethtool {
     pub(super) const FEATURES_SET: u8 = 12;
     pub(super) const VERSION: u8 = 1;
@@ -79,12 +79,12 @@ impl Message {
     }
 }
 
-/// `struct ifinfomsg`: a device by its index, and flags to set.
+/// `struct ifinfomsg`: the index of a device, and flags to set.
 fn device(index: u32, flags: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[4..8].copy_from_slice(&index.to_ne_bytes());
     bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
-    // Which of the flags the message is about.
+    // The mask of the flags to change.
     bytes[12..16].copy_from_slice(&flags.to_ne_bytes());
     bytes
 }
@@ -95,19 +95,19 @@ pub(crate) struct End<'a> {
     pub(crate) mac: Mac,
 }
 
-/// A conversation with the kernel about the network namespace in which it was opened.
+/// A socket to the kernel for the network namespace in which it was opened.
 pub(crate) struct Netlink {
     socket: OwnedFd,
     sequence: u32,
 }
 
 impl Netlink {
-    /// About the calling thread's namespace: devices, addresses, neighbours, routes.
+    /// For devices, addresses, neighbours and routes of the calling thread's namespace.
     pub(crate) fn route() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute)
     }
 
-    /// … what a device does in hardware.
+    /// For hardware features of devices.
     pub(crate) fn generic() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkGeneric)
     }
@@ -135,7 +135,7 @@ impl Netlink {
         self.ask(message).map(drop)
     }
 
-    /// Lets a device pass packets.
+    /// Brings a device up.
     pub(crate) fn up(&mut self, index: u32) -> io::Result<()> {
         self.ask(Message::new(libc::RTM_NEWLINK, 0, &device(index, libc::IFF_UP as u32))).map(drop)
     }
@@ -151,7 +151,7 @@ impl Netlink {
         self.ask(message).map(drop)
     }
 
-    /// Says for good who has an address on a device's network, so that nobody is asked over the link.
+    /// Adds a permanent entry for an address of a device's network, so that no ARP request crosses the link.
     pub(crate) fn add_neighbour(&mut self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
         // struct ndmsg
         let mut fixed = vec![libc::AF_INET as u8, 0, 0, 0];
@@ -164,8 +164,8 @@ impl Netlink {
         self.ask(message).map(drop)
     }
 
-    /// Lets connections into a device's own network use a congestion control. A namespace may choose only among those
-    /// that the machine allows to everybody; a route may have any that there is.
+    /// Sets the congestion control of connections into a device's own network. A namespace may choose only among those that the
+    /// machine allows to all users; a route may have any that the kernel has.
     pub(crate) fn use_congestion_control(
         &mut self,
         index: u32,
@@ -176,7 +176,7 @@ impl Netlink {
         let mut fixed = vec![libc::AF_INET as u8, prefix, 0, 0];
         fixed.extend([libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_LINK, libc::RTN_UNICAST]);
         fixed.extend([0; 4]);
-        // Before the route that the address brought, which has none.
+        // Before the route that came with the address, which has no congestion control.
         let message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE, &fixed)
             .attribute(libc::RTA_DST, &to.octets())
             .attribute(libc::RTA_OIF, &index.to_ne_bytes())
@@ -184,7 +184,7 @@ impl Netlink {
         self.ask(message).map(drop)
     }
 
-    /// Turns a feature of a device off, by the name that `ethtool -k` lists.
+    /// Turns off a feature of a device, by the name that `ethtool -k` lists.
     pub(crate) fn turn_off(&mut self, index: u32, feature: &str) -> io::Result<()> {
         let family = self.ethtool_family()?;
         let generic = [ethtool::FEATURES_SET, ethtool::VERSION, 0, 0];
@@ -203,7 +203,7 @@ impl Netlink {
         self.ask(message).map(drop)
     }
 
-    /// The number that the kernel gave to messages about hardware (genetlink).
+    /// The kernel's number for messages about hardware (genetlink).
     fn ethtool_family(&mut self) -> io::Result<u16> {
         let fixed = [libc::CTRL_CMD_GETFAMILY as u8, 1, 0, 0];
         let message = Message::new(libc::GENL_ID_CTRL as u16, 0, &fixed)
@@ -214,7 +214,7 @@ impl Netlink {
         id.ok_or_else(|| io::Error::from(Errno::EOPNOTSUPP))
     }
 
-    /// Sends a message, and gives what comes back before it is acknowledged, without headers.
+    /// Sends a message, and returns the replies before the acknowledgement, without headers.
     fn ask(&mut self, message: Message) -> io::Result<Vec<u8>> {
         self.sequence += 1;
         let bytes = message.finish(self.sequence);
@@ -237,7 +237,7 @@ impl Netlink {
     }
 }
 
-/// The kind and body of the first message in bytes from the kernel, and the rest.
+/// The kind and body of the first of the kernel's messages in a buffer, and the rest.
 fn next_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes([*bytes.get(4)?, *bytes.get(5)?]);

@@ -1,4 +1,4 @@
-//! What a link has done, as plain data: for the record, and for a summary on the screen.
+//! The counts of a link, as plain data for the record and for the summary on the screen.
 
 use kendall_linkmodel::Counters;
 use serde::{Deserialize, Serialize};
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 use crate::forward::Done;
 use crate::lateness::LatenessSummary;
 
-/// What both directions of a link have done.
+/// The counts of both directions of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// From client to server.
-    pub up: Way,
+    pub up: DirectionOutcome,
     /// From server to client.
-    pub down: Way,
+    pub down: DirectionOutcome,
 }
 
-/// What one direction of a link has done.
+/// The counts and times of one direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Way {
-    /// What was counted on each of its hops, in the order in which packets cross them.
+pub struct DirectionOutcome {
+    /// The counts of each hop, in the order in which packets cross them.
     pub hops: Vec<HopCounts>,
-    /// How long the packets that arrived had waited in its queues; `None` where none has.
+    /// How long the packets that arrived had waited in the queues; `None` where none arrived.
     pub waited: Option<LatenessSummary>,
-    /// How much later than the model says they were handed out.
+    /// How late packets were sent, compared with the model.
     pub late: Option<LatenessSummary>,
-    /// Packets that the kernel did not take back: losses that nobody asked for.
+    /// Packets that the kernel did not accept: losses that the settings do not ask for.
     pub unsent: u64,
 }
 
-/// What was counted on one hop.
+/// The counts of one hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "as in the model's counters, whose words these are")]
 pub struct HopCounts {
@@ -48,7 +48,7 @@ pub struct HopCounts {
 }
 
 impl HopCounts {
-    /// All that did not arrive.
+    /// All packets that did not arrive.
     pub fn dropped(&self) -> u64 {
         self.dropped_overflow + self.dropped_aqm + self.dropped_lost + self.dropped_wire_full
     }
@@ -74,7 +74,7 @@ impl From<Counters> for HopCounts {
     }
 }
 
-impl From<&Done> for Way {
+impl From<&Done> for DirectionOutcome {
     fn from(done: &Done) -> Self {
         Self {
             hops: done.counters.iter().copied().map(HopCounts::from).collect(),

@@ -1,4 +1,4 @@
-//! Where the packets of a link come from and go to: one end of a pair of devices, or the file behind a TUN device.
+//! The source and the destination of a link's packets: one end of a pair of devices, or the file of a TUN device.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,28 +16,28 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::frame::{ETHERNET_BYTES, Frame};
 
-/// What the kernel keeps for us of what we have not read yet. A blast of 64 KiB segments must fit.
+/// The size of the kernel's receive buffer. A burst of 64 KiB segments must fit.
 const BUFFER_BYTES: usize = 8 << 20;
 
 /// One end of the emulated link.
 pub(crate) trait Port: Send + Sync {
-    /// An empty frame as this end needs it.
+    /// An empty frame of the kind that this end needs.
     fn frame(&self) -> Frame;
-    /// Takes the next packet that has come, and gives the instant at which it came, if the kernel says: in ns of the
-    /// clock of stamps. `None` where none has come.
+    /// Takes the next packet that has arrived. Returns the instant of its arrival, in ns of the stamp clock, if the kernel
+    /// reports it. `None` where no packet has arrived.
     fn receive(&self, frame: &mut Frame) -> io::Result<Option<i64>>;
-    /// Hands a packet over.
+    /// Sends a packet.
     fn send(&self, frame: &Frame) -> io::Result<()>;
-    /// What becomes readable when a packet comes.
+    /// The descriptor that becomes readable when a packet arrives.
     fn file(&self) -> BorrowedFd<'_>;
 }
 
-/// A packet socket on one device of a pair (packet(7)): it sees what the other device sends, and what it sends comes in
-/// at the other device.
+/// A packet socket on one device of a pair (packet(7)). It receives what the other device sends, and the other device receives
+/// what it sends.
 pub(crate) struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
-    /// On a device of the calling thread's namespace.
+    /// Opens it on a device of the calling thread's namespace.
     pub(crate) fn on(device: &str) -> io::Result<Self> {
         let missing = || io::Error::from(Errno::ENODEV);
         let address = getifaddrs()?
@@ -46,11 +46,11 @@ impl PacketSocket {
             .ok_or_else(missing)?;
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
-        // Its protocol in this address is 0, which keeps that of the socket.
+        // Protocol 0 in this address keeps the protocol of the socket.
         debug_assert_eq!(address.family(), Some(AddressFamily::Packet));
         bind(socket.as_raw_fd(), &address)?;
         setsockopt(&socket, ReceiveTimestampns, &true)?;
-        // With the administrator's right beyond the machine's limit, else up to it.
+        // With root's right beyond the machine's limit, otherwise up to it.
         if setsockopt(&socket, RcvBufForce, &BUFFER_BYTES).is_err() {
             setsockopt(&socket, RcvBuf, &BUFFER_BYTES)?;
         }
@@ -84,7 +84,7 @@ impl Port for PacketSocket {
             Err(error) => return Err(error.into()),
         };
         frame.filled(length);
-        // The kernel stamps by the clock on the wall; all else here goes by the one that never jumps.
+        // The kernel stamps by the wall clock; everything else here uses the monotonic clock.
         let now_ns = kendall_record::clock::now_ns();
         let wall = clock_gettime(ClockId::CLOCK_REALTIME)?;
         let age_ns = stamp.map_or(0, |stamp| wall.tv_sec() * 1_000_000_000 + wall.tv_nsec() - stamp);

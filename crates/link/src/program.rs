@@ -1,4 +1,4 @@
-//! Programs at the two ends of a link: started at their end, watched, stopped.
+//! Starts, watches and stops the programs at the two ends of a link.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,14 +12,14 @@ use crate::emulated::EmulatedLink;
 use crate::end::{end_of, wait};
 use crate::error::LinkError;
 
-/// How long a server may take to end without being asked once its only client has gone, as some do.
+/// How long a server may take to end without a signal once its only client has gone, as some do.
 const ENDS_UNASKED: Duration = Duration::from_millis(200);
-/// How long a process may take to end when it is asked to.
+/// How long a process may take to end after a signal.
 const END_WITHIN: Duration = Duration::from_secs(3);
 /// The interval between two checks whether a server listens: the kernel reports no such event.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
-/// A server at its end of the link. Dropping it stops it and all that it has started.
+/// A server at its end of the link. Dropping it stops it and every process that it has started.
 #[derive(Debug)]
 pub struct ServerProgram {
     child: Child,
@@ -31,9 +31,9 @@ impl Drop for ServerProgram {
     fn drop(&mut self) {
         let group = Pid::from_child(&self.child);
         for (limit, then) in [(ENDS_UNASKED, Signal::TERM), (END_WITHIN, Signal::KILL)] {
-            // What cannot be waited for is stopped at once.
+            // A process that cannot be waited for is stopped at once.
             let _ = wait(&[self.ends.as_fd()], Some(limit));
-            // What the shell has started may still be there when the shell is not; or nothing is there any more.
+            // Processes that the shell started may outlive it; or none is left.
             let _ = kill_process_group(group, then);
         }
         let _ = self.child.wait();
@@ -41,8 +41,8 @@ impl Drop for ServerProgram {
 }
 
 impl ServerProgram {
-    /// Starts a server by the shell at the server's end, and waits until something listens there. `stop` becomes readable when the
-    /// user interrupts.
+    /// Starts a server by the shell at the server's end, and waits until it listens. `stop` becomes readable when the user
+    /// interrupts.
     ///
     /// # Errors
     /// Fails where the server cannot be started, ends before it listens, or does not listen in time, and on an interruption.
@@ -85,24 +85,24 @@ impl ServerProgram {
         }
     }
 
-    /// The port at which it listened first: that of connections, if it has any, or else that of datagrams.
+    /// The port on which it listened first: that for connections, if there is one, otherwise that for datagrams.
     pub fn port(&self) -> u16 {
         self.port
     }
 }
 
-/// What listens in a namespace.
+/// The listening sockets of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Listening {
     /// The port of a socket that the other end of the link can reach.
     port: Option<u16>,
-    /// Whether a socket listens that only this end can reach.
+    /// Whether a socket listens on the loopback only.
     on_loopback: bool,
 }
 
-/// What listens in the calling thread's namespace: for connections, or for datagrams.
+/// The listening sockets in the calling thread's namespace, for connections or for datagrams.
 fn listening() -> Listening {
-    // The state of a socket that listens for connections, and of one that takes datagrams.
+    // The state of a socket that listens for connections, and of one for datagrams.
     [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().fold(
         Listening::default(),
         |found, (table, state)| {
@@ -112,12 +112,12 @@ fn listening() -> Listening {
     )
 }
 
-/// The sockets of a table in this state (proc(5), /proc/net/tcp): the local address is second in a line, the state fourth.
+/// The sockets of a table in this state (proc(5), /proc/net/tcp): the local address is the second field, the state the fourth.
 fn sockets(table: &str, state: &str) -> Listening {
     let socket = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (address, port) = fields.get(1)?.split_once(':')?;
-        // 127.0.0.0/8 and ::1, in words of four bytes in the machine's order.
+        // 127.0.0.0/8 and ::1, in four-byte words in the machine's order.
         let loopback = address.len() == 8 && address.ends_with("7F")
             || address == "00000000000000000000000001000000"
             || address.len() == 32
@@ -141,16 +141,16 @@ impl Listening {
 pub enum ProgramEnd {
     /// With this status.
     Exited(ExitStatus),
-    /// Because the user interrupted.
+    /// By an interruption from the user.
     Interrupted,
 }
 
 impl EmulatedLink {
-    /// Runs a command in the calling thread's namespace, until it ends, the link breaks, or `stop` becomes readable, which it does
+    /// Runs a command in the calling thread's namespace until it ends, the link breaks, or `stop` becomes readable, which happens
     /// when the user interrupts.
     ///
     /// # Errors
-    /// Fails where the command cannot be run, and where the link breaks.
+    /// Fails where the command cannot run, and where the link breaks.
     pub fn run_program(
         &mut self,
         mut command: Command,
@@ -163,7 +163,7 @@ impl EmulatedLink {
         let failed = || LinkError::step(format!("wait for {name}"));
         let mut asked_to_end: Option<Instant> = None;
         loop {
-            // It stays readable, so it counts once.
+            // The descriptor stays readable, so only the first event counts.
             let waited = match asked_to_end {
                 None => wait(&[ends.as_fd(), breaks.as_fd(), stop], None),
                 Some(since) => {
@@ -185,7 +185,7 @@ impl EmulatedLink {
                 }
                 Some(_) => {
                     asked_to_end = Some(Instant::now());
-                    // At a terminal, Ctrl-C has reached it already.
+                    // At a terminal, Ctrl-C has reached the command already.
                     let _ = kill_process(Pid::from_child(&child), Signal::TERM);
                 }
                 None => {

@@ -1,4 +1,4 @@
-//! What kendall and the process that emulates a link say to each other: a line of JSON each.
+//! The messages between kendall and the process that emulates a link: lines of JSON.
 
 use std::io::{self, BufRead, Write};
 use std::os::fd::RawFd;
@@ -13,9 +13,9 @@ use crate::error::LinkError;
 use crate::namespace::Privilege;
 use crate::outcome::Outcome;
 
-/// What a link is asked to be: its hops from client to server, and from server to client.
+/// The settings of a link: of its hops from client to server, and from server to client.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct LinkSettings {
     /// The hops from client to server, in the order in which packets cross them.
     pub up: Vec<Settings>,
     /// The hops from server to client, in the order in which packets cross them.
@@ -38,21 +38,21 @@ impl Hops {
     }
 }
 
-/// What is asked of the emulator.
+/// A request to the emulator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// Lay the link; nothing passes yet.
+    /// Sets up the link, without forwarding.
     Lay { back_end: BackEnd, congestion: Option<String> },
-    /// Let packets pass, and keep the logs in files of these names if there are any.
+    /// Starts to forward, and writes the logs to these files if there are any.
     Start { up: Hops, down: Hops, seed: u64, log: Option<PathBuf> },
-    /// Let nothing pass any more, and say what was done; write the log as a table counted from an instant.
+    /// Stops forwarding and replies with the counts. Writes the log as a table with times from an instant.
     Stop { table: Option<(PathBuf, i64)> },
 }
 
-/// What the emulator answers.
+/// A reply of the emulator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The link is laid; the files behind its namespaces are open in the emulator under these numbers.
+    /// The link is set up; these are the numbers under which the emulator holds the files of its namespaces.
     Laid {
         privilege: Privilege,
         client: RawFd,
@@ -71,7 +71,7 @@ pub(crate) fn say(to: &mut impl Write, message: &impl Serialize) -> io::Result<(
     to.flush()
 }
 
-/// The next message; `None` where the other side is gone.
+/// The next message; `None` where the other side has closed.
 pub(crate) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = String::new();
     match from.read_line(&mut line)? {

@@ -1,5 +1,5 @@
-//! Datagrams with the instant at which the kernel got them: how long a busy machine then takes to wake whoever waits for
-//! them is no property of the link.
+//! Receives datagrams with the instant at which the kernel got them: the time that a busy machine then takes to wake the receiver
+//! is not a property of the link.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
@@ -12,19 +12,19 @@ use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, ReceiveTimestampns};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
 use nix::time::{ClockId, clock_gettime};
 
-/// Room for what arrives faster than it is read, in bytes.
+/// The receive buffer for bursts, in bytes.
 const ROOM_BYTES: usize = 8 << 20;
 
-/// Gives a socket a large buffer, and stamps.
+/// Gives a socket a large buffer and timestamps.
 pub(crate) fn prepare(socket: &UdpSocket) -> io::Result<()> {
-    // Too small a buffer, where a larger one is refused, loses packets, which the measurement then shows.
+    // Where a larger buffer is denied, a small one loses packets, which the measurement then shows.
     if setsockopt(socket, RcvBufForce, &ROOM_BYTES).is_err() {
         setsockopt(socket, RcvBuf, &ROOM_BYTES)?;
     }
     Ok(setsockopt(socket, ReceiveTimestampns, &true)?)
 }
 
-/// Waits for a datagram for as long as the socket's timeout. Says how long it is, who sent it, and when it came, in ns of
+/// Waits for a datagram for as long as the socket's time-out. Returns its length, its sender, and its arrival, in ns of
 /// [`now_ns`].
 pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr, i64)> {
     let mut room = cmsg_space!(timespec);
@@ -40,7 +40,7 @@ pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usiz
         v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::V6(SocketAddrV6::from(*address))))
     });
     let from = from.ok_or(io::ErrorKind::InvalidData)?;
-    // The kernel stamps by the clock on the wall; all else here goes by the one that never jumps.
+    // The kernel stamps by the wall clock; everything else here uses the monotonic clock.
     let now = now_ns();
     let wall = clock_gettime(ClockId::CLOCK_REALTIME)?;
     let age_ns = stamp.map_or(0, |stamp| wall.tv_sec() * 1_000_000_000 + wall.tv_nsec() - stamp);

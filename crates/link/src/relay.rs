@@ -1,10 +1,9 @@
-//! A link between sockets, for machines where no namespaces can be made: clients connect to the relay, it connects to
-//! the server, and what passes between them fares as the model of the link says.
+//! A link between sockets, for machines where no namespaces can be made. Clients connect to the relay, which connects to the
+//! server; the model of the link delays and drops what passes between them.
 //!
-//! Datagrams fare as packets do, each by itself. A stream is cut into pieces of a segment's size; none of them may be
-//! dropped, so a full queue stops the relay from reading, which the sender feels as a slow receiver, and a loss shows as
-//! what it costs at best: the piece, and all behind it, come a round trip later. What a relay cannot do is in
-//! [`Transport::differs`], for the record.
+//! Each datagram is a packet. A stream is cut into pieces of a segment's size. No piece can be dropped, so a full queue stops the
+//! relay from reading, and the sender sees a slow receiver. A loss costs what it costs at best: the piece, and everything behind
+//! it, arrives a round trip later. [`Transport::differs`] describes these differences for the record.
 
 mod poller;
 mod seeds;
@@ -20,18 +19,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LinkError;
 use crate::outcome::Outcome;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 
-/// What a relay has done.
+/// The counts of a relay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Relayed {
-    /// What the link did, each way.
+    /// The counts of the link in both directions.
     pub link: Outcome,
-    /// How many clients there were: connections, or addresses that datagrams came from.
+    /// The number of clients: connections, or source addresses of datagrams.
     pub clients: u64,
-    /// Clients that were turned away because there were too many, or because the server was not there.
+    /// Rejected clients: there were too many, or the server was unreachable.
     pub turned_away: u64,
-    /// Pieces of streams that came a round trip later because they were lost.
+    /// Pieces of streams that arrived a round trip later because of a loss.
     pub sent_again: u64,
 }
 
@@ -46,16 +45,16 @@ enum Kind {
 }
 
 impl Relay {
-    /// Listens at an address for what is to go to another, over a link as asked for.
+    /// Listens at an address, and forwards to another over a link with these settings.
     ///
     /// # Errors
     ///
-    /// Where the address cannot be listened on, where the link cannot be, or where a relay cannot be such a link.
+    /// Where the relay cannot listen on the address, where the settings are not possible, or where a relay does not support them.
     pub fn bind(
         transport: Transport,
         listen: SocketAddr,
         to: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         seed: u64,
     ) -> Result<Self, LinkError> {
         Ok(Self(match transport.carries {
@@ -64,7 +63,7 @@ impl Relay {
         }))
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         match &self.0 {
             Kind::Tcp(relay) => relay.address(),
@@ -72,11 +71,11 @@ impl Relay {
         }
     }
 
-    /// Relays until it is told to stop.
+    /// Relays until stopped.
     ///
     /// # Errors
     ///
-    /// Where the machine fails it. A client or a server that goes away is no error.
+    /// Where a system call fails. A client or a server that disconnects is not an error.
     pub fn run(self, stop: &AtomicBool) -> Result<Relayed, LinkError> {
         let relayed = match self.0 {
             Kind::Tcp(relay) => relay.run(stop),

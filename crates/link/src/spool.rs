@@ -1,5 +1,5 @@
-//! What a link logs while a trial runs, on disk so that memory stays flat, and as a table (`link.parquet`) once it is
-//! known when the trial began.
+//! The log of a link during a trial. It is on disk, so that memory stays flat, and becomes a table (`link.parquet`) once the
+//! start of the trial is known.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -41,7 +41,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Everything that was written, row by row; the file is gone then.
+    /// Returns everything that was written, row by row, and removes the file.
     fn into_rows(mut self) -> io::Result<Rows> {
         self.file.flush()?;
         let rows = Rows(BufReader::new(File::open(&self.path)?));
@@ -117,7 +117,7 @@ pub(crate) struct Logged {
     pub(crate) names: HashMap<u64, Flow>,
 }
 
-/// Writes the logs of both directions as one table, its instants counted from `zero_ns`.
+/// Writes the logs of both directions as one table, with times from `zero_ns`.
 pub(crate) fn write_table(path: &Path, zero_ns: i64, logs: Vec<Logged>) -> Result<(), LinkError> {
     let mut table = SeriesWriter::create(path, layout())?;
     let failed = |source| LinkError::Log { path: path.into(), source };
@@ -129,7 +129,7 @@ pub(crate) fn write_table(path: &Path, zero_ns: i64, logs: Vec<Logged>) -> Resul
         let head = rows.next().map_err(failed)?;
         ways.push((direction, names, rows, head));
     }
-    // Each log is in order but for the spans that a drain leaves open; both together are merged.
+    // Each log is in order except for the spans that a drain leaves open; the two are merged.
     loop {
         let with_rows = ways.iter_mut().filter_map(|way| way.3.map(|row| (row[0] as i64, way)));
         let Some((_, (direction, names, rows, head))) = with_rows.min_by_key(|(start_ns, _)| *start_ns)

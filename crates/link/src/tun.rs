@@ -1,4 +1,4 @@
-//! A TUN device: what the kernel sends over it is read from a file, and what is written to the file comes in at it.
+//! A TUN device: what the kernel sends over it can be read from a file, and what is written to the file arrives at the kernel.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +15,7 @@ pub(crate) struct TunDevice {
 }
 
 impl TunDevice {
-    /// Makes one in the calling thread's namespace. It goes when this is dropped.
+    /// Makes a device in the calling thread's namespace. Dropping it removes the device.
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         let device = DeviceBuilder::new().name(name).mtu(MTU_BYTES as u16).enable(false).build_sync()?;
         device.set_nonblocking(true)?;
@@ -32,7 +32,7 @@ impl Port for TunDevice {
         match self.device.recv(frame.room()) {
             Ok(length) => {
                 frame.filled(length);
-                // Nobody stamps packets here: they count from when they are seen.
+                // The kernel does not stamp packets here, so the time of reading counts.
                 Ok(Some(kendall_record::clock::now_ns()))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

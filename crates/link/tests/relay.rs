@@ -1,4 +1,4 @@
-//! The relay between real sockets, and what a measurement says of it.
+//! Tests the relay between real sockets, and its calibration.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 
 use kendall_link::calibrate::{Calibration, Note, Quantity, Side, measure, respond};
 use kendall_link::relay::{Relay, Relayed};
-use kendall_link::{Asked, LinkError};
+use kendall_link::{LinkError, LinkSettings};
 use kendall_linkmodel::Transport;
 use kendall_testbed::unless_disturbed;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-fn asked(up: &str, down: &str) -> Asked {
+fn asked(up: &str, down: &str) -> LinkSettings {
     let hops = |text: &str| text.split('|').map(|hop| hop.parse().unwrap()).collect();
-    Asked { up: hops(up), down: hops(down) }
+    LinkSettings { up: hops(up), down: hops(down) }
 }
 
-/// Something that runs in a thread until it is dropped or asked what came of it.
+/// A thread that runs until it is dropped or asked for its result.
 struct Running<T> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<T>>,
@@ -45,13 +45,13 @@ impl<T> Drop for Running<T> {
     }
 }
 
-fn relay(transport: Transport, to: SocketAddr, link: &Asked) -> (SocketAddr, Running<Relayed>) {
+fn relay(transport: Transport, to: SocketAddr, link: &LinkSettings) -> (SocketAddr, Running<Relayed>) {
     let relay = Relay::bind(transport, LOOPBACK, to, link, 1).unwrap();
     (relay.address(), Running::start(move |stop| relay.run(stop).unwrap()))
 }
 
 /// Measures a link behind a relay of datagrams.
-fn measured(link: &Asked) -> (Calibration, Relayed) {
+fn measured(link: &LinkSettings) -> (Calibration, Relayed) {
     let server = UdpSocket::bind(LOOPBACK).unwrap();
     let address = server.local_addr().unwrap();
     let server = Running::start(move |stop| respond(&server, stop).unwrap());
@@ -66,7 +66,7 @@ fn value(found: &Calibration, side: Side, quantity: Quantity) -> f64 {
     row.measured.unwrap().value
 }
 
-/// A server that sends back what it is sent, one connection after the other, and ends each when its client does.
+/// A server that echoes what it receives, one connection after the other, and ends each when its client does.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let address = listener.local_addr().unwrap();
@@ -85,11 +85,11 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// In what a calibration of the link of [`a_link_measures_as_it_was_asked_for`] is off, beside one without a link.
+/// The errors in a calibration of the link of [`a_link_measures_as_it_was_asked_for`], compared with one without a link.
 fn off_what_was_asked(found: &Calibration, free: &Calibration) -> Vec<String> {
     let mut off = Vec::new();
     let mut check = |is_right: bool, what: String| off.extend((!is_right).then_some(what));
-    // What the machine itself takes, several times over, since it is busy; never less than what is asked.
+    // The time of the machine itself, several times over, since it is busy; never less than the setting.
     // The median of 47 draws from a uniform law 8 ms wide has a deviation of 0.58 ms; 5 of them are a false alarm of 6 in 10⁷.
     for (side, asked_s, chance_s) in [(Side::Up, 0.030, 0.0), (Side::Down, 0.010, 0.0029)] {
         let (with, without) = (value(found, side, Quantity::Delay), value(free, side, Quantity::Delay));
@@ -103,7 +103,7 @@ fn off_what_was_asked(found: &Calibration, free: &Calibration) -> Vec<String> {
         let rate = value(found, side, Quantity::Rate);
         check((rate / asked - 1.0).abs() < 0.05, format!("{side:?}: {rate} bit/s of {asked}"));
     }
-    // A uniform law's deviation is its half-width over √3, and that of 50 draws within a third of it (4 deviations).
+    // The deviation of a uniform law is its half-width over √3, and that of 50 draws is within a third of it (4 deviations).
     let jitter_s = value(found, Side::Down, Quantity::Jitter);
     check(jitter_s > 0.004 / 3.0_f64.sqrt() * 0.66, format!("a jitter of {jitter_s} s"));
     // Some 3,300 packets: 5 standard deviations are 1.9 %.
@@ -116,7 +116,7 @@ fn off_what_was_asked(found: &Calibration, free: &Calibration) -> Vec<String> {
 fn a_link_measures_as_it_was_asked_for() {
     let link = asked("delay=30ms rate=8mbit loss=5%", "delay=10ms jitter=4ms rate=4mbit queue=1M");
     let (free, _) = measured(&asked("", ""));
-    // A machine that pauses meanwhile is seen as delay, or as a lower rate.
+    // A machine that pauses meanwhile looks like delay, or like a lower rate.
     let relayed = unless_disturbed(|| {
         let (found, relayed) = measured(&link);
         let reasons = off_what_was_asked(&found, &free);
@@ -156,7 +156,7 @@ fn datagrams_fare_each_by_itself() {
     let relayed = relay_twice.end();
     assert_eq!((relayed.clients, relayed.link.up.hops[1].delivered), (1, 2));
 
-    // One that is damaged does not arrive: the next that does is one that was sent without the damaging link.
+    // A damaged datagram does not arrive: the next one that does was sent over the link without damage.
     let (damaged, relay_damaged) = relay(Transport::UDP, to, &asked("corrupt=100%", ""));
     client.send_to(b"damaged", damaged).unwrap();
     thread::sleep(Duration::from_millis(50));
@@ -208,7 +208,7 @@ fn every_byte_of_a_stream_arrives_in_order_whatever_is_lost() {
     assert!(received == sent, "{} of {} bytes", received.len(), sent.len());
     let relayed = relay.end();
     assert!(relayed.sent_again > 0);
-    // A piece is never dropped: what is lost is sent again.
+    // No piece is dropped: a lost one is sent again.
     assert_eq!(relayed.link.up.hops[0].dropped(), 0);
 }
 
@@ -225,7 +225,7 @@ fn a_sender_feels_the_rate_of_the_link() {
     });
 }
 
-/// At which rate a stream comes through, and how many bytes its sender got rid of beyond what the link takes.
+/// The rate at which a stream arrives, and how many bytes its sender wrote beyond what the link took.
 fn rate_and_bytes_beyond(rate_asked: f64) -> (f64, f64) {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let link = asked("rate=16mbit queue=30k delay=1ms", "");
@@ -254,7 +254,7 @@ fn rate_and_bytes_beyond(rate_asked: f64) -> (f64, f64) {
     }
     let (sent, took_s) = sending.join().unwrap();
     let rate = received as f64 * 8.0 / last.duration_since(first.unwrap()).as_secs_f64();
-    // What is beyond lies in buffers: the link's, and those that kernels give a socket.
+    // The rest lies in buffers: the link's, and those that kernels give a socket.
     (rate, sent as f64 - rate_asked / 8.0 * took_s)
 }
 

@@ -12,20 +12,20 @@ pub enum ProbeError {
     #[error("there is no process {pid} that can be watched: {source}")]
     NoProcess { pid: u32, source: io::Error },
     #[error(
-        "{} is no address of this machine, so the server at {address} cannot be watched from here; run kendall probe where it runs",
+        "{} is not an address of this machine, so the server at {address} cannot be watched from here; run kendall probe where it runs",
         address.ip()
     )]
     Elsewhere { address: SocketAddr },
     #[error(
-        "nothing listens at {address} on this machine, so there is no server to watch; of one in a container or in another \
-         network namespace, give the number of the process"
+        "nothing listens at {address} on this machine, so there is no server to watch; to watch a server in a container or in another \
+         network namespace, give the number of its process"
     )]
-    NobodyListens { address: SocketAddr },
+    NoListener { address: SocketAddr },
     #[error(
-        "the process that listens at {address} is not to be seen, as it is another user's; be that user or root"
+        "the process that listens at {address} belongs to another user; run kendall as that user or as root"
     )]
-    NotSeen { address: SocketAddr },
-    #[error("several processes listen at {address}: {pids}; say which one to watch")]
+    OtherUser { address: SocketAddr },
+    #[error("several processes listen at {address}: {pids}; give the number of the one to watch")]
     SeveralListen { address: SocketAddr, pids: String },
     #[error("cannot start the thread that watches: {0}")]
     Thread(io::Error),

@@ -1,10 +1,10 @@
-//! Watches processes while they are loaded: which thread uses how much of a core and how long it waits for one, where
-//! threads sleep, what memory, files and connections do, and what the machine does besides; every 10 ms, from procfs,
-//! cgroups and sock_diag, for less than 1 % of a core. What cannot be read is absent and named, and never 0.
+//! Watches processes under load: which thread uses how much of a core and how long it waits for one; where threads sleep; the use
+//! of memory, files and connections; and the state of the machine. It reads procfs, cgroups and sock_diag every 10 ms, for less
+//! than 1 % of a core. A quantity that cannot be read is absent and named, never 0.
 //!
-//! [`Watch`] reads, and [`Summary`] is what it saw. What that says of the server is judged elsewhere.
+//! [`Watch`] reads, and [`Summary`] is the result. `kendall_analysis` draws the conclusions.
 //!
-//! It starts no process, sends no signal and knows no system.
+//! This crate starts no process, sends no signal, and names no system.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -36,10 +36,10 @@ mod watch;
 pub use error::ProbeError;
 pub use listener::listener;
 pub use profile::{DEFAULT_HZ, Profile, try_profile};
-pub use row::{Column, Place, Reading, Role, layout};
+pub use row::{Column, Reading, Role, ThreadState, layout};
 pub use sampler::{Children, Target};
 pub use summary::{Connections, Cost, Line, Lock, MachineUse, Places, Summary, ThreadUse, Timeline, Use};
 pub use thread::THREAD;
 pub use timeline::MOST_BINS;
 pub use wait::wait_for_end;
-pub use watch::{Config, Watch, Watched};
+pub use watch::{Config, Watch, WatchResult};

@@ -1,4 +1,4 @@
-//! Which process of this machine serves an address: by the sockets that are open there, and who holds them.
+//! Finds the process of this machine that serves an address, by the open sockets of all processes.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,19 +6,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::error::ProbeError;
 
-/// The tables of sockets (proc(5), /proc/net/tcp), and the state in them of a socket that waits for clients.
+/// The tables of sockets (proc(5), /proc/net/tcp), and the state of a listening socket in them.
 const TABLES: [(&str, &str); 4] =
     [("tcp", LISTENING), ("tcp6", LISTENING), ("udp", UNCONNECTED), ("udp6", UNCONNECTED)];
 const LISTENING: &str = "0A";
 const UNCONNECTED: &str = "07";
 
-/// The process that clients of an address talk to: of several that hold its socket, the one that started the others.
+/// The process that serves the clients of an address. Where several hold its socket, it is the one that started the others.
 ///
 /// # Errors
-/// Fails where the address is another machine's, where nothing listens there, and where nobody is seen to, because the
-/// process is another user's.
+/// Fails where the address is another machine's, where nothing listens there, and where the process belongs to another user, so
+/// that its sockets are hidden.
 pub fn listener(address: SocketAddr) -> Result<u32, ProbeError> {
-    // Only an address of this machine can be listened on.
+    // A process can listen only on an address of this machine.
     if UdpSocket::bind((address.ip(), 0)).is_err() {
         return Err(ProbeError::Elsewhere { address });
     }
@@ -26,17 +26,17 @@ pub fn listener(address: SocketAddr) -> Result<u32, ProbeError> {
         let text = fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
         sockets(&text, state, address)
     };
-    // Datagrams only where no streams are taken: a port of HTTP/3 is most often one of HTTP/2 as well, of the same server.
+    // Datagrams only where nothing accepts streams: a port of HTTP/3 is usually one of HTTP/2 as well, of the same server.
     let [streams, datagrams] = [&TABLES[..2], &TABLES[2..]]
         .map(|tables| tables.iter().copied().flat_map(of_table).collect::<HashSet<u64>>());
     let inodes = if streams.is_empty() { datagrams } else { streams };
     if inodes.is_empty() {
-        return Err(ProbeError::NobodyListens { address });
+        return Err(ProbeError::NoListener { address });
     }
     let holders: Vec<(u32, u32)> =
         processes().filter(|pid| holds(*pid, &inodes)).filter_map(|pid| Some((pid, parent(pid)?))).collect();
     match eldest(&holders)[..] {
-        [] => Err(ProbeError::NotSeen { address }),
+        [] => Err(ProbeError::OtherUser { address }),
         [pid] => Ok(pid),
         ref several => {
             let pids = several.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -45,8 +45,8 @@ pub fn listener(address: SocketAddr) -> Result<u32, ProbeError> {
     }
 }
 
-/// Those that none of the others has started, by process and parent. What the first process of a machine holds it holds for
-/// others, if there are any.
+/// The processes that none of the others has started, from pairs of process and parent. The first process of a machine (systemd)
+/// holds sockets for other processes, so it counts only where it is alone.
 fn eldest(holders: &[(u32, u32)]) -> Vec<u32> {
     let is_holder = |pid: u32| pid != 1 && holders.iter().any(|holder| holder.0 == pid);
     let eldest =
@@ -54,7 +54,7 @@ fn eldest(holders: &[(u32, u32)]) -> Vec<u32> {
     eldest.map(|(pid, _)| *pid).collect()
 }
 
-/// The inodes of the sockets in this state at which clients of an address arrive.
+/// The inodes of the sockets in this state on which clients of an address arrive.
 fn sockets(table: &str, state: &str, address: SocketAddr) -> Vec<u64> {
     let socket = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -67,7 +67,7 @@ fn sockets(table: &str, state: &str, address: SocketAddr) -> Vec<u64> {
     table.lines().filter_map(socket).collect()
 }
 
-/// "0100007F:1F90": words of four bytes in the machine's own byte order, each in hexadecimal digits, and the port.
+/// Parses "0100007F:1F90": four-byte words in the machine's byte order, each in hexadecimal digits, and the port.
 fn read_address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |at: usize| Some(u32::from_str_radix(ip.get(8 * at..8 * at + 8)?, 16).ok()?.to_ne_bytes());
@@ -90,7 +90,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process has one of these sockets open, as far as that may be seen.
+/// Whether a process has one of these sockets open, as far as permissions show.
 fn holds(pid: u32, inodes: &HashSet<u64>) -> bool {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
     files.filter_map(|file| fs::read_link(file.ok()?.path()).ok()).any(|link| {
@@ -100,7 +100,7 @@ fn holds(pid: u32, inodes: &HashSet<u64>) -> bool {
     })
 }
 
-/// The process that started one: field 4 of its stat, after its name in brackets, which may hold blanks.
+/// The parent of a process: field 4 of its stat, after its name in brackets, which may hold blanks.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
@@ -133,7 +133,7 @@ mod tests {
         assert!(refused(free).contains("nothing listens"), "{}", refused(free));
         // An address for documentation (RFC 5737), which no machine has.
         let far = ([192, 0, 2, 1], 80).into();
-        assert!(refused(far).contains("no address of this machine"), "{}", refused(far));
+        assert!(refused(far).contains("not an address of this machine"), "{}", refused(far));
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
     fn of_a_master_and_its_workers_it_is_the_master() {
         assert_eq!(eldest(&[(31, 30), (30, 7), (32, 30)]), [30]);
         assert_eq!(eldest(&[(31, 7), (40, 8)]), [31, 40]);
-        // A socket that the first process hands on to the server that it starts.
+        // A socket that the first process passes on to the server that it starts.
         assert_eq!(eldest(&[(1, 0), (40, 1), (41, 40)]), [40]);
         assert_eq!(eldest(&[(1, 0)]), [1]);
     }

@@ -1,13 +1,13 @@
-//! How often a source is read: as often as asked, or as rarely as its cost demands.
+//! Limits how often a source is read: at the configured interval, or more rarely where its cost demands it.
 
-/// The pace of a source that may cost a share of a core.
+/// The pace of a source that may use a share of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    /// Of a core.
+    /// As a share of a core.
     share: f64,
-    /// What reading it once costs, smoothed.
+    /// The smoothed cost of one reading.
     cost_ns: f64,
-    /// The tick at which it is due next.
+    /// The tick of the next reading.
     due: u64,
     /// In ticks.
     every: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A source that may cost this share of a core, read at most every this many ticks.
+    /// A source that may use this share of a core, read at most every this many ticks.
     pub(crate) fn new(share: f64, least_every: u64) -> Self {
         Self { share, cost_ns: 0.0, due: 0, every: least_every, least_every }
     }
@@ -24,16 +24,16 @@ impl Pace {
         tick >= self.due
     }
 
-    /// Takes note of what a reading cost, and says when the next one is due.
+    /// Records the cost of a reading, and sets when the next one is due.
     pub(crate) fn took(&mut self, tick: u64, cost_ns: f64, tick_ns: f64) {
-        // One reading in many is dear, because the kernel had something else to do; that must not slow the pace.
+        // A few readings are expensive, because the kernel had other work; they must not slow the pace.
         let cost_ns = if self.cost_ns == 0.0 { cost_ns } else { cost_ns.min(4.0 * self.cost_ns) };
         self.cost_ns = if self.cost_ns == 0.0 { cost_ns } else { 0.8 * self.cost_ns + 0.2 * cost_ns };
         self.every = ((self.cost_ns / (self.share * tick_ns)).ceil() as u64).max(self.least_every);
         self.due = tick + self.every;
     }
 
-    /// How often it is read now, in ticks.
+    /// The current interval between readings, in ticks.
     pub(crate) fn every(&self) -> u64 {
         self.every
     }
@@ -43,7 +43,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The share of a core that a source costs over a thousand ticks of 10 ms.
+    /// The share of a core that a source uses over a thousand ticks of 10 ms.
     fn cost_share(mut pace: Pace, cost_ns: f64) -> f64 {
         let mut spent_ns = 0.0;
         for tick in 0..1000 {
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(cost_share(Pace::new(0.001, 1), 1000.0), 1000.0 / 1e7);
         for cost_ns in [11_000.0, 123_456.0, 2e6] {
             let share = cost_share(Pace::new(0.001, 1), cost_ns);
-            // The first reading tells what it costs, so a few thousandths are exceeded by at most that one.
+            // Only the first reading shows the cost, so it may exceed a limit of a few thousandths once.
             assert!(share <= 0.001 + cost_ns / 1e10, "{share} at {cost_ns} ns");
             assert!(share >= 0.0004, "{share} at {cost_ns} ns");
         }

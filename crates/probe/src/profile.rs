@@ -1,8 +1,8 @@
-//! Which functions use the CPU: stacks of running threads, sampled by the kernel at a fixed rate.
+//! Finds the functions that use the CPU, by stacks of running threads that the kernel samples at a fixed rate.
 //!
-//! The event is the kernel's own CPU clock, because virtual machines seldom have hardware counters. A sample is the
-//! registers and a piece of the stack; frames are found by the unwind tables that every program has
-//! ([`stack`]), so programs without frame pointers are no exception. Functions are named when all is over ([`symbol`]).
+//! The event is the kernel's CPU clock, because virtual machines seldom have hardware counters. A sample is the registers and a
+//! piece of the stack. The unwind tables that every program has ([`stack`]) give the frames, so programs without frame pointers
+//! work as well. Functions get their names at the end ([`symbol`]).
 
 mod interpreter;
 mod perf_map;
@@ -27,31 +27,31 @@ use serde::{Deserialize, Serialize};
 
 use stack::{Frame, STACK_BYTES, Space, USER_REGISTERS};
 
-/// Samples a second of CPU time, where none are asked for: not a divisor of the round rates at which servers do things.
+/// The default number of samples per second of CPU time: not a divisor of the round rates at which servers run periodic work.
 pub const DEFAULT_HZ: u32 = 99;
-/// Buffers that the kernel writes to: one for each thread and core.
+/// The number of kernel buffers: one for each thread and core.
 const MOST_RINGS: usize = 256;
-/// A buffer holds seven samples, which are taken out every 20 ms.
+/// The size of a buffer: seven samples. It is drained every 20 ms.
 const RING_BYTES: usize = 8 * STACK_BYTES as usize;
 const DRAIN_EVERY: Duration = Duration::from_millis(20);
-/// Stacks that are distinguished; those that come after that are in `(more)`.
+/// The most distinct stacks; later ones are counted in `(more)`.
 const MOST_STACKS: usize = 1 << 16;
 
-/// Sampled stacks of a server.
+/// The sampled stacks of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Samples a second of CPU time.
+    /// Samples per second of CPU time.
     pub hz: u32,
-    /// Samples that were taken.
+    /// The number of samples.
     pub samples: u64,
-    /// Samples that found no room.
+    /// Samples that were lost because a buffer was full.
     pub lost: u64,
-    /// CPU time that taking and naming them cost, in seconds.
+    /// The CPU time of taking and naming the samples, in seconds.
     pub cost_s: f64,
-    /// What is to be known when reading it: what was not permitted, for one.
+    /// Remarks for the reader, for example that a permission was missing.
     pub notes: Vec<String>,
-    /// Each stack, outermost function first, joined by semicolons, and how often it was found: the folded format of Gregg's
-    /// flame graphs. The first frame is the thread.
+    /// Each stack, outermost function first, joined by semicolons, and its number of samples: the folded format of Gregg's flame
+    /// graphs. The first frame is the thread.
     pub folded: Vec<(String, u64)>,
 }
 
@@ -61,13 +61,13 @@ impl Profile {
         self.folded.iter().map(|(stack, count)| format!("{stack} {count}\n")).collect()
     }
 
-    /// All but the stacks, which are kept apart.
+    /// Everything except the stacks, which have their own file.
     #[must_use]
     pub fn without_stacks(&self) -> Self {
         Self { folded: Vec::new(), notes: self.notes.clone(), ..*self }
     }
 
-    /// With stacks read from a text such as [`Profile::to_text`] makes; lines that are none are passed over.
+    /// Adds stacks from a text in the format of [`Profile::to_text`]; skips invalid lines.
     #[must_use]
     pub fn with_stacks(mut self, text: &str) -> Self {
         let stack = |line: &str| {
@@ -78,7 +78,7 @@ impl Profile {
         self
     }
 
-    /// What can be said without stacks: CPU time by thread, in milliseconds.
+    /// The profile without stacks: CPU time by thread, in milliseconds.
     pub fn of_threads(why: &str, threads: impl IntoIterator<Item = (String, f64)>) -> Self {
         let folded = threads.into_iter().map(|(thread, cpu_s)| (thread, (1e3 * cpu_s).round() as u64));
         Self {
@@ -94,7 +94,7 @@ impl Profile {
     }
 }
 
-/// Tries to sample stacks, this process's own: what would be missing from them, in sentences.
+/// Tries to sample the stacks of this process, and returns what would be missing from them, as sentences.
 ///
 /// # Errors
 /// Fails where the kernel does not permit any.
@@ -102,7 +102,7 @@ pub fn try_profile() -> io::Result<Vec<String>> {
     Ok(Rings::open(std::process::id(), DEFAULT_HZ)?.notes)
 }
 
-/// A profile that is being taken.
+/// A profile in progress.
 #[derive(Debug)]
 pub(crate) struct Profiling {
     stop: Arc<AtomicBool>,
@@ -110,7 +110,7 @@ pub(crate) struct Profiling {
 }
 
 impl Profiling {
-    /// Begins to sample the threads that a process has, and those that they start.
+    /// Starts to sample the threads that a process has, and those that they start.
     ///
     /// # Errors
     /// Fails where the kernel does not permit it.
@@ -122,7 +122,7 @@ impl Profiling {
         Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Ends it. `None` if the thread that took it has failed.
+    /// Ends it. `None` if its thread has failed.
     pub(crate) fn end(mut self) -> Option<Profile> {
         self.halt()
     }
@@ -167,7 +167,7 @@ impl Rings {
                 Scope::User
             }
         };
-        // An event that threads inherit has to be of one core.
+        // An event that threads inherit must belong to one core.
         let cores = cores();
         let inherits = tids.len() * cores.len() <= MOST_RINGS;
         let places: Vec<(u32, Option<usize>)> = if inherits {
@@ -198,12 +198,12 @@ impl Rings {
     }
 
     fn run(mut self, stop: &AtomicBool) -> Profile {
-        let mut found = Found::default();
+        let mut found = CollectedStacks::default();
         loop {
             let last = stop.load(Ordering::Relaxed);
             for ring in &mut self.rings {
                 while let Some(record) = ring.next_record() {
-                    // A record that cannot be read is one that was lost.
+                    // A record that cannot be read counts as lost.
                     match record.parse_record() {
                         Ok(record) => found.take(&record),
                         Err(_) => found.lost += 1,
@@ -216,11 +216,11 @@ impl Rings {
             std::thread::sleep(DRAIN_EVERY);
         }
         drop(self.rings);
-        let Found { stacks, spaces, threads, samples, lost, more, .. } = found;
+        let CollectedStacks { stacks, spaces, threads, samples, lost, more, .. } = found;
         let symbol::Folded { mut folded, own_names } = symbol::folded(stacks, &spaces, &threads);
         let note = |pid: &u32| interpreter::Interpreter::of(*pid)?.note(own_names.iter().map(String::as_str));
         let mut notes = self.notes;
-        // Its processes run the same language; one note is enough.
+        // All processes of a server run the same language; one note is enough.
         notes.extend(spaces.keys().find_map(note));
         if more > 0 {
             folded.push(("(more)".into(), more));
@@ -250,7 +250,7 @@ fn ring(tid: u32, core: Option<usize>, hz: u32, scope: Scope) -> io::Result<Samp
     counter.sampled(RING_BYTES)
 }
 
-/// The numbers of the cores that are there.
+/// The numbers of the online cores.
 fn cores() -> Vec<usize> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let range = |part: &str| {
@@ -265,7 +265,7 @@ fn cores() -> Vec<usize> {
     }
 }
 
-/// A stack, as it was found.
+/// A sampled stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Stack {
     pid: u32,
@@ -274,9 +274,9 @@ struct Stack {
     frames: Vec<Frame>,
 }
 
-/// What was found so far.
+/// The samples of the perf buffers, collected so far.
 #[derive(Default)]
-struct Found {
+struct CollectedStacks {
     stacks: HashMap<Stack, u64>,
     spaces: HashMap<u32, Space>,
     /// The names of threads, by their numbers.
@@ -287,7 +287,7 @@ struct Found {
     more: u64,
 }
 
-impl Found {
+impl CollectedStacks {
     fn take(&mut self, record: &Record<'_>) {
         let sample = match record {
             Record::Sample(sample) => sample,

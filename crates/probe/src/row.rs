@@ -1,16 +1,16 @@
-//! One reading of one thing: a thread, a process, or the machine. Rows become `resources.parquet` and, added up, a
+//! A reading of a thread, a process, or the machine. Rows become `resources.parquet` and, added up, a
 //! [`Summary`](crate::Summary).
 
 use kendall_archive::series::Layout;
 use serde::{Deserialize, Serialize};
 
-/// Whose resources a row tells of.
+/// The owner of the resources in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The system under test.
     Server,
-    /// Who sends the requests.
+    /// The load generator.
     Generator,
     /// The machine as a whole.
     Machine,
@@ -27,19 +27,19 @@ impl Role {
     }
 }
 
-/// Where a thread was found when it was looked at.
+/// The state of a thread when the sampler read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ThreadState {
     /// On a core, or waiting for one.
     Running,
     /// Waiting for a mutex that another thread holds.
     Lock,
-    /// Waiting to be given work: on a condition variable, or many descriptors at once.
+    /// Waiting for work: on a condition variable, or on many descriptors at once.
     Idle,
-    /// Waiting until the time has passed for which it sleeps.
+    /// Sleeping for a given time.
     Asleep,
-    /// Waiting for bytes of a client: the rest of a request, or the next one.
+    /// Waiting for bytes from a client: the rest of a request, or the next one.
     Client,
     /// Waiting until a client takes bytes of an answer.
     Sending,
@@ -51,7 +51,7 @@ pub enum Place {
     Other,
 }
 
-impl Place {
+impl ThreadState {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Running,
@@ -81,8 +81,8 @@ impl Place {
     }
 }
 
-/// A quantity of a row. Those of time and of counts only ever grow: they count since the thread, the process or the
-/// machine started, so that what an interval cost is the difference of two rows.
+/// A quantity of a row. Times and counts only grow: they count from the start of the thread, the process or the machine, so the
+/// difference of two rows gives the interval between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "`meaning` says what each is")]
 pub enum Column {
@@ -175,7 +175,7 @@ impl Column {
         Self::MemoryPressure,
     ];
 
-    /// Its name in the table, with its unit, and what it is.
+    /// The name in the table, with its unit, and the meaning.
     pub fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::Cpu => ("cpu_s", "CPU time so far, in seconds"),
@@ -211,7 +211,7 @@ impl Column {
             Self::Retransmits => ("retransmits", "TCP segments sent again so far, in its network namespace"),
             Self::ListenDrops => (
                 "listen_drops",
-                "connections dropped so far for want of room in accept queues, in its network namespace",
+                "connections dropped so far because an accept queue was full, in its network namespace",
             ),
             Self::AcceptQueue => ("accept_queue", "connections that wait to be accepted"),
             Self::AcceptQueueLimit => ("accept_queue_limit", "connections that can wait to be accepted"),
@@ -278,12 +278,12 @@ pub fn layout() -> Layout {
         .fold(layout, |layout, (name, meaning)| layout.quantity(name, meaning))
 }
 
-/// The numbers of one reading.
+/// The quantities of one reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     values: [Option<f64>; Column::ALL.len()],
-    /// Where the thread was found, if it was looked at.
-    pub place: Option<Place>,
+    /// The state of the thread, if it was read.
+    pub place: Option<ThreadState>,
 }
 
 impl Default for Reading {
@@ -298,12 +298,12 @@ impl Reading {
         self.values[column as usize]
     }
 
-    /// Enters a quantity.
+    /// Sets a quantity.
     pub fn set(&mut self, column: Column, value: f64) {
         self.values[column as usize] = Some(value);
     }
 
-    /// Enters a quantity, if it could be read.
+    /// Sets a quantity, if it could be read.
     pub(crate) fn put(&mut self, column: Column, value: Option<f64>) {
         if value.is_some() {
             self.values[column as usize] = value;

@@ -1,7 +1,6 @@
 //! The thread that reads all sources at fixed instants.
 //!
-//! Each source has a share of a core that it may cost; one that costs more is read less often ([`Pace`]). The fast
-//! readings allocate nothing.
+//! Each source may use a share of a core; a more expensive one is read less often ([`Pace`]). The fast readings allocate nothing.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +14,17 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::pace::Pace;
 use crate::proc::{BUFFER_BYTES, Buffer, Group, Network, Process, System};
-use crate::row::{Place, Reading, Role};
+use crate::row::{Reading, Role, ThreadState};
 use crate::sockets::Diagnosis;
 use crate::summary::Cost;
 use crate::tally::{Tally, Who};
 
-/// What is read together.
+/// A group of quantities that are read together.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// CPU time and run-queue wait of every thread.
     Times,
-    /// Switches of every thread, and where it is.
+    /// Context switches and state of every thread.
     More,
     Processes,
     Machine,
@@ -34,12 +33,12 @@ enum Source {
     Sockets,
     /// New threads and processes.
     Newcomers,
-    /// Which sockets are whose.
+    /// Which sockets belong to which process.
     Owners,
 }
 
-/// The most that each source may cost, as a share of a core. Together they stay below 1 %, with room for the thread's own
-/// waking and writing.
+/// The most that each source may use, as a share of a core. Together they stay below 1 %, with capacity left for the thread's own
+/// wake-ups and writes.
 const SHARES: [(Source, f64); 9] = [
     (Source::Times, 0.0022),
     (Source::More, 0.0014),
@@ -52,46 +51,46 @@ const SHARES: [(Source, f64); 9] = [
     (Source::Owners, 0.0003),
 ];
 
-/// The most that all of it may cost, waking and writing included.
+/// The most that everything may use, wake-ups and writes included.
 const WHOLE: f64 = 0.009;
 
-/// Processes that are watched; of a server with more, these.
+/// The most processes that are watched, of a server with more.
 const MOST_PROCESSES: usize = 64;
 
 /// A process to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Whose it is.
+    /// Its role.
     pub role: Role,
     /// Its number.
     pub pid: u32,
-    /// Whether the processes that it starts are watched, too.
+    /// Whether its child processes are watched, too.
     pub children: Children,
 }
 
-/// Whether the processes that a process starts are watched, too.
+/// Whether the child processes of a process are watched, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
-    /// They are, and theirs.
+    /// They are watched, and so are their children.
     Watched,
-    /// They are not: they are watched in their own role, or belong to no role here.
+    /// They are not watched: they have their own role, or none.
     Left,
 }
 
-/// Whether it counts where threads and sockets are.
+/// Whether the states of threads and sockets count now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     At,
     Away,
 }
 
-/// All sources, and where their readings go.
+/// All sources, and the sinks of their readings.
 pub(crate) struct Sampler {
     every: Duration,
     targets: Vec<Target>,
     processes: Vec<Process>,
     system: System,
-    /// By role, of the first process of each.
+    /// The first process of each role.
     networks: Vec<(u32, Network)>,
     group: Option<(u32, Group)>,
     diagnosis: Option<Diagnosis>,
@@ -103,7 +102,7 @@ pub(crate) struct Sampler {
     skipped: u64,
 }
 
-/// What a sampler leaves when it has stopped.
+/// The result of a sampler that has stopped.
 pub(crate) struct Sampled {
     pub(crate) tally: Tally,
     pub(crate) record: Option<SeriesWriter>,
@@ -148,7 +147,7 @@ impl Sampler {
             processes,
         };
         for (pace, (source, share)) in sampler.paces.iter_mut().zip(SHARES) {
-            // What changes slowly, or costs the server time as well, is left in peace for a while.
+            // Quantities that change slowly, or that also cost the server time, are not read for a while.
             let least_ns = match source {
                 Source::Newcomers | Source::Networks | Source::Sockets | Source::More => 50_000_000,
                 Source::Owners => 500_000_000,
@@ -159,13 +158,13 @@ impl Sampler {
         sampler
     }
 
-    /// Has its rows written.
+    /// Writes its rows to a table.
     pub(crate) fn recording(mut self, record: Option<SeriesWriter>) -> Self {
         self.record = record;
         self
     }
 
-    /// Reads until it is stopped, then everything once more.
+    /// Reads until stopped, and then everything once more.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Sampled, RecordError> {
         let cpu_before = cpu_ns();
         let every_ns = self.every.as_nanos() as i64;
@@ -176,7 +175,7 @@ impl Sampler {
         let mut spent_ns = cpu_before;
         loop {
             let last = stop.load(Ordering::Relaxed);
-            // Before a load begins and after it has ended, threads and sockets are elsewhere than during it.
+            // Before and after a load, threads and sockets are in other states than during it.
             let looks = match (tick, last) {
                 (0, _) => Look::Away,
                 (_, true) if self.tally.has_looked() => Look::Away,
@@ -218,7 +217,7 @@ impl Sampler {
         Ok(Sampled { tally, record, cost, missing, cores })
     }
 
-    /// Reads what is due.
+    /// Reads the sources that are due.
     fn read(&mut self, tick: u64, all: bool, look: Look, buffer: &mut Buffer) -> Result<(), RecordError> {
         let mut spent = cpu_ns();
         let now = now_ns();
@@ -320,7 +319,7 @@ impl Sampler {
         }
     }
 
-    /// Reads the processes, if they are due. What was read of a role as a whole goes to the row of its first process.
+    /// Reads the processes, if they are due. Quantities of a whole role go to the row of its first process.
     fn read_processes(
         &mut self,
         now: i64,
@@ -350,7 +349,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Takes new threads and processes into view.
+    /// Starts to watch new threads and processes.
     fn find(&mut self) {
         let mut new = Vec::new();
         self.processes.retain_mut(|process| process.find_threads().is_ok());
@@ -371,7 +370,7 @@ impl Sampler {
             .extend(new.into_iter().take(room).filter_map(|(role, pid)| Process::new(role, pid).ok()));
     }
 
-    /// Finds out which sockets are the server's.
+    /// Finds the sockets of the server.
     fn own_sockets(&mut self) {
         let server = self.processes.iter().filter(|process| process.role == Role::Server);
         if let Some(diagnosis) = &mut self.diagnosis {
@@ -436,11 +435,11 @@ fn row(
 ) -> Result<(), RecordError> {
     tally.add(now, who, reading);
     let Some(record) = record else { return Ok(()) };
-    let place = reading.place.map_or("", Place::name);
+    let place = reading.place.map_or("", ThreadState::name);
     record.append(now, &[who.role.name(), who.process, who.thread, place], reading.values())
 }
 
-/// The way to the server's connections, if there is one.
+/// The socket for the server's connections, if it can be opened.
 fn diagnosis(server: Option<u32>, missing: &mut Vec<String>) -> Option<Diagnosis> {
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     if namespace(&server?.to_string()) != namespace("thread-self") {
@@ -464,7 +463,7 @@ fn cpu_ns() -> i64 {
 
 fn sleep_until(instant_ns: i64) {
     let instant = Timespec { tv_sec: instant_ns / 1_000_000_000, tv_nsec: instant_ns % 1_000_000_000 };
-    // Woken early by a signal it reads early, which does no harm.
+    // After an early wake-up by a signal, the thread reads early, which does no harm.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &instant);
 }
 
@@ -479,7 +478,7 @@ mod tests {
             assert!(share > 0.0);
         }
         let all: f64 = SHARES.iter().map(|(_, share)| share).sum();
-        // The rest is for waking and for writing rows down.
+        // The rest is for wake-ups and for writing rows.
         assert!(all <= 0.0075, "{all}");
     }
 }

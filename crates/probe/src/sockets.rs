@@ -1,7 +1,7 @@
-//! The TCP connections of processes, by sock_diag(7): what waits to be accepted, round trips, what is unread and unsent.
+//! Reads the TCP connections of processes by sock_diag(7): the accept queue, round-trip times, unread and unsent bytes.
 //!
-//! The messages are those of linux/inet_diag.h and linux/tcp.h, in the machine's own byte order. [`request`] and
-//! [`decode`] are pure; [`Diagnosis`] talks to the kernel.
+//! The messages are those of linux/inet_diag.h and linux/tcp.h, in the machine's byte order. [`request`] and [`decode`] are pure;
+//! [`Diagnosis`] calls the kernel.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use crate::row::{Column, Reading};
 
 const LISTEN: u8 = 10;
-/// Established, waiting to be closed by this side, and listening, as bits.
+/// The states, as bits: established, close-wait, and listening.
 const STATES: u32 = 1 << 1 | 1 << 8 | 1 << LISTEN;
 const HEADER_BYTES: usize = 16;
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
@@ -24,7 +24,7 @@ const DONE: u16 = 3;
 const ERROR: u16 = 2;
 /// INET_DIAG_INFO: struct tcp_info.
 const INFO: u16 = 2;
-/// Kernels send dumps in pieces of at most 32 KiB.
+/// The kernel sends dumps in pieces of at most 32 KiB.
 const REPLY_BYTES: usize = 1 << 15;
 
 /// A TCP socket.
@@ -33,15 +33,15 @@ struct Socket {
     is_listening: bool,
     port: u16,
     peer_port: u16,
-    /// Bytes to be read; of a listening one, connections to be accepted.
+    /// Bytes to be read; for a listening socket, connections to be accepted.
     unread: u32,
-    /// Bytes to be acknowledged; of a listening one, the most connections that can wait.
+    /// Unacknowledged bytes; for a listening socket, the capacity of its accept queue.
     unsent: u32,
     inode: u32,
     info: Option<Info>,
 }
 
-/// What is read of `tcp_info`.
+/// The fields of `tcp_info` that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Info {
     round_trip_us: u32,
@@ -49,20 +49,20 @@ struct Info {
     /// Milliseconds since data was last sent, and received.
     sent_ago_ms: u32,
     received_ago_ms: u32,
-    /// Bytes that are not even sent for the first time.
+    /// Bytes that have not been sent for the first time.
     not_sent: u32,
     /// The most bytes of a segment.
     segment_bytes: u32,
-    /// Segments that are sent and not acknowledged, and how many may be.
+    /// Segments sent and not acknowledged, and the congestion window.
     unacknowledged: u32,
     congestion_window: u32,
 }
 
-/// Who has heard nothing for this long after it asked has asked nothing.
+/// A connection that has been silent for this long is not waiting for an answer.
 const MOST_MS: u32 = 10_000;
 
 impl Info {
-    /// Whether the other side owes an answer: this one sent last, and not long ago.
+    /// Whether an answer is due: this side sent last, and recently.
     fn owes_an_answer(&self) -> bool {
         self.sent_ago_ms < self.received_ago_ms && self.sent_ago_ms < MOST_MS
     }
@@ -75,7 +75,7 @@ impl Info {
     }
 }
 
-/// Asks for all sockets of a family in [`STATES`].
+/// A request for all sockets of a family in [`STATES`].
 fn request(family: AddressFamily) -> [u8; REQUEST_BYTES] {
     /// NLM_F_REQUEST | NLM_F_DUMP
     const FLAGS: u16 = 0x301;
@@ -92,14 +92,14 @@ fn request(family: AddressFamily) -> [u8; REQUEST_BYTES] {
     bytes
 }
 
-/// Whether a dump goes on after a piece of it.
+/// Whether more pieces of a dump follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     GoesOn,
     Last,
 }
 
-/// Reads the sockets in a piece of a dump. What is cut off is left out.
+/// Decodes the sockets in a piece of a dump. Omits what is cut off.
 fn decode(mut bytes: &[u8], sockets: &mut Vec<Socket>) -> Piece {
     while let Some(length) = u32_at(bytes, 0).map(|length| length as usize) {
         let kind = u16_at(bytes, 4);
@@ -148,7 +148,7 @@ fn info(bytes: &[u8]) -> Option<Info> {
         round_trip_us: u32_at(bytes, 68)?,
         congestion_window: u32_at(bytes, 80)?,
         retransmits: u32_at(bytes, 100)?,
-        // Kernels before 4.6 end before that.
+        // Kernels before 4.6 end the structure before that field.
         not_sent: u32_at(bytes, 144).unwrap_or(0),
     })
 }
@@ -161,12 +161,12 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Messages and attributes begin at multiples of four.
+/// Messages and attributes are aligned to four bytes.
 fn aligned(length: usize) -> usize {
     length.div_ceil(4) * 4
 }
 
-/// The way to ask the kernel for sockets, and what is known of those of the server.
+/// The socket to the kernel, and the known sockets of the server.
 #[derive(Debug)]
 pub(crate) struct Diagnosis {
     netlink: OwnedFd,
@@ -179,10 +179,10 @@ pub(crate) struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Opens the way.
+    /// Opens the socket to the kernel.
     ///
     /// # Errors
-    /// Fails where the kernel offers none.
+    /// Fails where the kernel does not support it.
     pub(crate) fn open() -> io::Result<Self> {
         let netlink = socket_with(
             AddressFamily::NETLINK,
@@ -200,7 +200,7 @@ impl Diagnosis {
         })
     }
 
-    /// Which sockets are the server's, by their inodes.
+    /// Sets which sockets belong to the server, by their inodes.
     pub(crate) fn own(&mut self, inodes: HashSet<u64>) {
         self.own = inodes;
     }
@@ -210,11 +210,10 @@ impl Diagnosis {
         &self.back_ends
     }
 
-    /// Reads the connections between the server and its clients, as both sides see them, and those of the server with
-    /// other servers.
+    /// Reads the connections between the server and its clients from both sides, and those of the server with other servers.
     ///
     /// # Errors
-    /// Fails where the kernel refuses.
+    /// Fails where the kernel reports an error.
     pub(crate) fn read(&mut self, server: &mut Reading, generator: &mut Reading) -> io::Result<()> {
         self.sockets.clear();
         self.dump(AddressFamily::INET)?;
@@ -229,7 +228,7 @@ impl Diagnosis {
             server.set(Column::AcceptQueueLimit, sum(|socket| socket.unsent));
         }
         let connected = || self.sockets.iter().filter(|socket| !socket.is_listening);
-        // Those that wait to be accepted belong to nobody yet; their port tells whose they will be.
+        // Connections in an accept queue belong to no process yet; their port shows which server will accept them.
         let with_clients = connected().filter(|socket| ports.contains(&socket.port));
         connections(with_clients, &mut self.round_trips_us, server);
         let of_clients = connected().filter(|socket| ports.contains(&socket.peer_port));
@@ -250,7 +249,7 @@ impl Diagnosis {
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.netlink, &request(family), SendFlags::empty(), &kernel)?;
         loop {
-            // The kernel has written the next piece before it returns from the call that asked for it.
+            // The kernel has written the next piece before the system call that requests it returns.
             let (length, _) = recv(&self.netlink, &mut self.reply[..], RecvFlags::DONTWAIT)?;
             if decode(&self.reply[..length], &mut self.sockets) == Piece::Last || length == 0 {
                 return Ok(());
@@ -259,7 +258,7 @@ impl Diagnosis {
     }
 }
 
-/// Adds up what one side sees of its connections.
+/// Adds up the connections of one side.
 fn connections<'s>(
     sockets: impl Iterator<Item = &'s Socket>,
     round_trips_us: &mut Vec<u32>,
@@ -316,7 +315,7 @@ mod tests {
         let (_accepted, _) = listener.accept().unwrap();
         clients[0].write_all(&[7; 100]).unwrap();
         let mut diagnosis = Diagnosis::open().unwrap();
-        // The other tests' sockets are this process's as well: only the listener is looked at.
+        // The sockets of other tests belong to this process as well, so only those of this listener count.
         let listening = inode_of(&listener);
         assert!(own_inodes().contains(&listening));
         diagnosis.own(HashSet::from([listening]));
@@ -330,7 +329,7 @@ mod tests {
         assert_eq!(server.get(Column::HeldBack), Some(0.0));
         assert_eq!(server.get(Column::BackEndConnections), Some(0.0));
         assert!(server.get(Column::RoundTrip).unwrap() < 1.0);
-        // Seen as the sockets of a server, the clients are connections to another one, of which one waits for an answer.
+        // Seen as a server's sockets, the clients are connections to another server, and one of them waits for an answer.
         diagnosis.own(clients.iter().map(inode_of).collect());
         diagnosis.read(&mut server, &mut generator).unwrap();
         assert_eq!(server.get(Column::BackEndConnections), Some(3.0));
@@ -351,7 +350,7 @@ mod tests {
         };
         assert!(info(300, 1).is_held_back());
         assert!(!info(0, 1).is_held_back() && !info(300, 0).is_held_back());
-        // A whole segment may always be sent, and a full window stops small ones, too: that is the network.
+        // A whole segment may always be sent, and a full window stops small ones, too: the network is then the cause.
         assert!(!info(65_483, 1).is_held_back() && !info(300, 10).is_held_back());
     }
 

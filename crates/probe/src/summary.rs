@@ -1,19 +1,19 @@
-//! What was seen of a server and its generator, in the numbers that a report shows.
+//! The summary of a watch: the resources of a server and its generator, in the numbers that a report shows.
 
 use serde::{Deserialize, Serialize};
 
-use crate::row::{Column, Place, Role};
+use crate::row::{Column, Role, ThreadState};
 use crate::tally::{Entry, Looks, Tally};
 
-/// Threads that are named; the rest are added up.
+/// The most threads that are named; the rest are added up.
 const NAMED_THREADS: usize = 12;
 
-/// What was seen while processes were watched.
+/// The result of watching processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// From the first reading to the last, in seconds.
     pub length_s: f64,
-    /// What watching cost.
+    /// The cost of watching.
     pub cost: Cost,
     /// The cores that the server may use.
     pub cores: f64,
@@ -21,24 +21,24 @@ pub struct Summary {
     pub machine: MachineUse,
     /// The system under test.
     pub server: Option<Use>,
-    /// Who sent the requests.
+    /// The load generator.
     pub generator: Option<Use>,
     /// CPU over time.
     pub timeline: Timeline,
-    /// What could not be read, each with its reason.
+    /// The quantities that could not be read, each with the reason.
     pub missing: Vec<String>,
 }
 
-/// What watching cost.
+/// The cost of watching.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// CPU time of the thread that watches, in seconds.
     pub cpu_s: f64,
-    /// How often it read.
+    /// The number of readings.
     pub samples: u64,
-    /// Instants at which it should have read and was late for.
+    /// The number of readings that were skipped because the thread was late.
     pub skipped: u64,
-    /// The interval asked for, in seconds.
+    /// The configured interval, in seconds.
     pub every_s: f64,
 }
 
@@ -48,20 +48,20 @@ impl Cost {
         self.cpu_s / self.samples.max(1) as f64
     }
 
-    /// The share of a core that a hundred such readings a second are.
+    /// The share of a core that a hundred such readings per second use.
     pub fn share_at_100_per_s(&self) -> f64 {
         100.0 * self.per_sample_s()
     }
 }
 
-/// What the machine did meanwhile. Shares are of the time watched.
+/// The state of the machine meanwhile. Shares are of the watched time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineUse {
-    /// The cores that there are.
+    /// The number of cores.
     pub cores: f64,
-    /// The mean number that were busy.
+    /// The mean number of busy cores.
     pub busy_cores: Option<f64>,
-    /// The mean number that other virtual machines had.
+    /// The mean number of cores that other virtual machines had.
     pub stolen_cores: Option<f64>,
     /// The share of the time in which some thread waited for a core.
     pub cpu_pressure: Option<f64>,
@@ -71,24 +71,24 @@ pub struct MachineUse {
     pub memory_pressure: Option<f64>,
 }
 
-/// What the processes of a role used. What could not be read is absent.
+/// The resources of a role. Quantities that could not be read are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Use {
-    /// Cores used in the mean.
+    /// The mean number of cores used.
     pub cpu_cores: f64,
-    /// The part of it that was spent in the kernel.
+    /// The part of it that the kernel used.
     pub system_cores: Option<f64>,
-    /// Threads in the mean that were ready to run and had no core.
+    /// The mean number of threads that were ready to run and had no core.
     pub waiting_threads: f64,
-    /// How long a thread waited for a core each time that it was given one: median and 99 %, in seconds.
+    /// The wait of a thread for a core, each time it got one: median and 99th percentile, in seconds.
     pub run_queue_wait_s: Option<(f64, f64)>,
-    /// The threads that used most, most first.
+    /// The busiest threads, in descending order.
     pub threads: Vec<ThreadUse>,
-    /// How many more there were, and the cores that these used.
+    /// The number of the other threads, and the cores that they used.
     pub other_threads: (usize, f64),
-    /// How often threads gave up their core, and how often it was taken away, per second.
+    /// How often threads gave up their core, and how often they were preempted, per second.
     pub switches_per_s: Option<(f64, f64)>,
-    /// The most memory held at once, in bytes.
+    /// The peak memory, in bytes.
     pub memory_peak_bytes: Option<f64>,
     /// Bytes read from and written to disks, per second.
     pub disk_per_s: Option<(f64, f64)>,
@@ -96,82 +96,82 @@ pub struct Use {
     pub net_per_s: Option<(f64, f64)>,
     /// TCP segments sent again, in its network namespace.
     pub retransmits: Option<f64>,
-    /// Connections dropped for want of room in an accept queue.
+    /// Connections dropped because an accept queue was full.
     pub listen_drops: Option<f64>,
-    /// The share of the time that its control group was kept from running.
+    /// The share of the time in which the quota stopped its control group.
     pub throttled: Option<f64>,
-    /// Its connections, where they could be seen.
+    /// Its connections, where they could be read.
     pub connections: Option<Connections>,
-    /// Where its threads were found, where that could be seen.
+    /// The states of its threads, where they could be read.
     pub places: Option<Places>,
 }
 
-/// What a thread used.
+/// The resources of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
-    /// Its process, with its number.
+    /// Its process, with the number.
     pub process: String,
-    /// Its name, with its number.
+    /// Its name, with the number.
     pub thread: String,
-    /// Cores used in the mean; at most 1.
+    /// The mean number of cores used, at most 1.
     pub cpu_cores: f64,
     /// The share of the time in which it was ready to run and had no core.
     pub waiting: f64,
-    /// Where it was found, as shares of the looks, most first.
-    pub places: Vec<(Place, f64)>,
+    /// Its states as shares of the readings, the most frequent first.
+    pub places: Vec<(ThreadState, f64)>,
 }
 
 /// The TCP connections of a role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The most at once.
+    /// The largest number at once.
     pub most: f64,
-    /// Connections that waited to be accepted: in the mean, and the most at once.
+    /// Connections in the accept queue: the mean number, and the largest.
     pub accept_queue: Option<(f64, f64)>,
-    /// The round-trip time as TCP sees it, in seconds.
+    /// The round-trip time measured by TCP, in seconds.
     pub round_trip_s: Option<f64>,
-    /// Bytes that had come and were not read, in the mean.
+    /// The mean number of received and unread bytes.
     pub unread_bytes: f64,
-    /// Bytes that were not acknowledged, in the mean.
+    /// The mean number of unacknowledged bytes.
     pub unsent_bytes: f64,
-    /// The share of the looks at which some connection had bytes that could not be sent, those left out that Nagle's algorithm
-    /// held back.
+    /// The share of the readings in which some connection had unsent bytes, except connections whose bytes Nagle's algorithm
+    /// delayed.
     pub send_blocked: Option<f64>,
-    /// Connections on which Nagle's algorithm held bytes back until earlier ones were acknowledged: how many in the mean, and the
-    /// share of the looks at which there was one.
+    /// Connections whose bytes Nagle's algorithm delayed until earlier ones were acknowledged: the mean number, and the share of
+    /// the readings with such a connection.
     #[serde(default)]
     pub held_back: Option<(f64, f64)>,
-    /// Connections with bytes that could not be sent for another reason, in the mean.
+    /// The mean number of connections with unsent bytes for another reason.
     #[serde(default)]
     pub blocked_connections: Option<f64>,
-    /// Connections with bytes that had come and were not read, in the mean.
+    /// The mean number of connections with received and unread bytes.
     #[serde(default)]
     pub unread_connections: Option<f64>,
-    /// How often they were looked at.
+    /// The number of readings.
     #[serde(default)]
     pub looks: u64,
-    /// Connections to other servers: how many in the mean, how many of them with an answer due, and the share of the
-    /// looks at which there was such a one.
+    /// Connections to other servers: the mean number, the mean number with an answer due, and the share of the readings with such
+    /// a connection.
     pub back_end: Option<(f64, f64, f64)>,
 }
 
-/// Where the threads of the server were found, all looked at together.
+/// The states of the server's threads, which are read together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Places {
-    /// How often they were looked at.
+    /// The number of readings.
     pub looks: u64,
-    /// For each place the share of the looks at which some thread was there, and how many were in the mean.
-    pub found: Vec<(Place, f64, f64)>,
-    /// The mutex that was waited for most.
+    /// For each state the share of the readings in which some thread was in it, and the mean number of such threads.
+    pub found: Vec<(ThreadState, f64, f64)>,
+    /// The mutex with the most waiting threads.
     pub lock: Option<Lock>,
-    /// Threads that sleep all the time and wake too rarely to serve requests.
+    /// Threads that almost always sleep and wake too rarely to serve requests.
     #[serde(default)]
     pub resting: f64,
 }
 
 impl Places {
-    /// The share of the looks at which some thread was at a place, and how many were in the mean.
-    pub fn at(&self, place: Place) -> (f64, f64) {
+    /// The share of the readings in which some thread was in a state, and the mean number of such threads.
+    pub fn at(&self, place: ThreadState) -> (f64, f64) {
         self.found
             .iter()
             .find(|(found, ..)| *found == place)
@@ -182,29 +182,29 @@ impl Places {
 /// A mutex that threads waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
-    /// Where it lies in the server's memory.
+    /// Its address in the server's memory.
     pub address: u64,
-    /// The share of the looks at which some thread waited for it.
+    /// The share of the readings in which some thread waited for it.
     pub share: f64,
-    /// How many did in the mean.
+    /// The mean number of waiting threads.
     pub waiters: f64,
 }
 
-/// Cores used over time.
+/// The number of cores used over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// How long a bin is, in seconds. The first begins with the watching.
+    /// The width of a bin, in seconds. The first begins with the watch.
     pub bin_s: f64,
     /// Cores used in each bin.
     pub lines: Vec<Line>,
 }
 
-/// One line over time.
+/// One line of a plot over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Whose.
+    /// The role.
     pub role: Role,
-    /// Of which thread; empty for all of its role together.
+    /// The thread; empty for the sum of the role.
     pub thread: String,
     /// Cores used in each bin.
     pub cpu_cores: Vec<f64>,
@@ -214,7 +214,7 @@ pub struct Line {
 
 impl Summary {
     pub(crate) fn of(tally: &Tally, cost: Cost, cores: f64, missing: Vec<String>) -> Self {
-        // Watched for no time at all, it used nothing.
+        // A process that was watched for no time used nothing.
         let length_s = tally.length_s().max(1e-9);
         let of_role = |role| tally.processes(role).next().map(|_| Use::of(tally, role, length_s));
         Self {
@@ -279,8 +279,8 @@ impl Use {
     }
 }
 
-/// The CPU time of a role. Threads tell it to the nanosecond, but take it along when they end; processes keep it, and
-/// that of children that have ended, but count it in clock ticks.
+/// The CPU time of a role. The time of threads has a resolution of nanoseconds, but vanishes when they end. The time of processes
+/// remains, with that of ended children, but counts in clock ticks.
 fn cpu_s(processes: &[&Entry], threads: &[&Entry]) -> f64 {
     let sum =
         |entries: &[&Entry], column| entries.iter().filter_map(|entry| entry.grown(column)).sum::<f64>();
@@ -290,13 +290,13 @@ fn cpu_s(processes: &[&Entry], threads: &[&Entry]) -> f64 {
     sum(threads, Column::Cpu).max(sum(processes, Column::Cpu)).max(whole.unwrap_or(0.0))
 }
 
-/// The most memory that processes held, each at its own peak.
+/// The sum of the processes' peak memory.
 fn peak(processes: &[&Entry]) -> Option<f64> {
     let peaks: Vec<f64> = processes.iter().filter_map(|process| process.most(Column::Memory)).collect();
     (!peaks.is_empty()).then(|| peaks.iter().sum())
 }
 
-/// The threads that are named, most busy first, and the rest.
+/// The named threads, the busiest first, and the rest.
 fn named(threads: &[&Entry], length_s: f64) -> (Vec<ThreadUse>, Vec<ThreadUse>) {
     let mut all: Vec<ThreadUse> = threads.iter().map(|entry| ThreadUse::of(entry, length_s)).collect();
     all.sort_by(|a, b| b.cpu_cores.total_cmp(&a.cpu_cores));
@@ -307,9 +307,9 @@ fn named(threads: &[&Entry], length_s: f64) -> (Vec<ThreadUse>, Vec<ThreadUse>) 
 impl ThreadUse {
     fn of(entry: &Entry, length_s: f64) -> Self {
         let looks: u64 = entry.places.iter().sum();
-        let share = |place: Place| (place, entry.places[place as usize] as f64 / looks.max(1) as f64);
+        let share = |place: ThreadState| (place, entry.places[place as usize] as f64 / looks.max(1) as f64);
         let mut places: Vec<_> =
-            Place::ALL.into_iter().map(share).filter(|(_, share)| *share > 0.0).collect();
+            ThreadState::ALL.into_iter().map(share).filter(|(_, share)| *share > 0.0).collect();
         places.sort_by(|a, b| b.1.total_cmp(&a.1));
         Self {
             process: entry.process.clone(),
@@ -344,7 +344,7 @@ impl Connections {
 }
 
 impl Places {
-    /// A thread that is asleep at this many of the looks, and is given a core so rarely in a second, serves no requests.
+    /// A thread that sleeps in this share of the readings, and gets a core this rarely per second, serves no requests.
     const RESTING: (f64, f64) = (0.98, 2.0);
 
     fn of(looks: &Looks, threads: &[&Entry], length_s: f64) -> Option<Self> {
@@ -352,7 +352,7 @@ impl Places {
             return None;
         }
         let share = |count: u64| count as f64 / looks.count as f64;
-        let place = |place: Place| {
+        let place = |place: ThreadState| {
             let (some, all) = looks.places[place as usize];
             (place, share(some), share(all))
         };
@@ -364,20 +364,20 @@ impl Places {
         });
         let is_resting = |entry: &&&Entry| {
             let found: u64 = entry.places.iter().sum();
-            entry.places[Place::Asleep as usize] as f64 > Self::RESTING.0 * found as f64
+            entry.places[ThreadState::Asleep as usize] as f64 > Self::RESTING.0 * found as f64
                 && entry.grown(Column::Turns).is_none_or(|turns| turns / length_s < Self::RESTING.1)
         };
         Some(Self {
             looks: looks.count,
             resting: threads.iter().filter(is_resting).count() as f64,
-            found: Place::ALL.into_iter().map(place).filter(|(_, share, _)| *share > 0.0).collect(),
+            found: ThreadState::ALL.into_iter().map(place).filter(|(_, share, _)| *share > 0.0).collect(),
             lock,
         })
     }
 }
 
 impl Timeline {
-    /// Lines of each role, and of the threads that used most.
+    /// The lines of each role, and of the busiest threads.
     const THREADS: usize = 6;
 
     fn of(tally: &Tally) -> Self {
@@ -410,7 +410,7 @@ impl Timeline {
     }
 }
 
-/// All threads of a role as one line.
+/// The sum of all threads of a role as one line.
 fn added_up(role: Role, threads: &[Line]) -> Option<Line> {
     let sum = |of: fn(&Line) -> &Vec<f64>| {
         let bins = of(threads.first()?).len();

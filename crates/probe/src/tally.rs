@@ -1,18 +1,18 @@
-//! Adds readings up as they come, in memory that does not grow with time.
+//! Adds up readings as they arrive, in memory that does not grow over time.
 
 use std::collections::HashMap;
 
-use crate::row::{Column, Place, Reading, Role};
+use crate::row::{Column, Reading, Role, ThreadState};
 use crate::timeline::Bins;
 
-/// Threads and processes that are distinguished; what comes after that is in no sum.
+/// The most threads and processes that are distinguished; later ones are in no sum.
 const MOST: usize = 2048;
-/// Mutexes that are distinguished.
+/// The most mutexes that are distinguished.
 const MOST_LOCKS: usize = 1024;
-/// What is seen for the first time within this long of the first reading was there before.
+/// Threads and processes found within this time of the first reading existed before it.
 const FROM_THE_START_NS: i64 = 5_000_000;
 
-/// Whom a reading is of. A process as a whole has no thread, the machine has neither.
+/// The subject of a reading. A process as a whole has no thread, and the machine has neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who<'a> {
     pub(crate) role: Role,
@@ -20,7 +20,7 @@ pub(crate) struct Who<'a> {
     pub(crate) thread: &'a str,
 }
 
-/// What the readings of one thread, one process or the machine come to.
+/// The sums of one thread, one process or the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) role: Role,
@@ -29,8 +29,8 @@ pub(crate) struct Entry {
     first: Reading,
     last: Reading,
     sums: Vec<Sum>,
-    /// How often the thread was found at each place.
-    pub(crate) places: [u64; Place::ALL.len()],
+    /// The number of readings in each state.
+    pub(crate) places: [u64; ThreadState::ALL.len()],
     /// CPU time over time, in seconds.
     pub(crate) cpu: Bins,
     /// Time without a core over time, in seconds.
@@ -46,7 +46,7 @@ struct Sum {
 }
 
 impl Entry {
-    /// By how much a counter has grown since the first reading, or since the thread or process began.
+    /// The growth of a counter since the first reading, or since the start of the thread or process.
     pub(crate) fn grown(&self, column: Column) -> Option<f64> {
         Some((self.last.get(column)? - self.first.get(column)?).max(0.0))
     }
@@ -57,7 +57,7 @@ impl Entry {
         (sum.readings > 0).then(|| sum.sum / sum.readings as f64)
     }
 
-    /// How often a quantity was read.
+    /// The number of readings of a quantity.
     pub(crate) fn readings(&self, column: Column) -> u64 {
         self.sums[column as usize].readings
     }
@@ -81,24 +81,24 @@ pub(crate) struct Tally {
     start_ns: Option<i64>,
     end_ns: i64,
     entries: Vec<Entry>,
-    /// By role, process and thread.
+    /// The sums by role, process and thread.
     known: HashMap<String, usize>,
     key: String,
     is_full: bool,
-    /// The mean wait for a core per turn on one, in each interval between two readings of a thread.
+    /// The mean wait for each time on a core, in each interval between two readings of a thread.
     pub(crate) waits: [Waits; 2],
     pub(crate) looks: Looks,
 }
 
-/// What the server's threads were found at, all looked at together.
+/// The states of the server's threads, which are read together.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     pub(crate) count: u64,
-    /// In how many looks some thread was at a place, and how many threads were, by place.
-    pub(crate) places: [(u64, u64); Place::ALL.len()],
-    /// For each mutex the looks in which some thread waited for it, and how many did.
+    /// By state, the number of readings with some thread in it, and the total number of such threads.
+    pub(crate) places: [(u64, u64); ThreadState::ALL.len()],
+    /// For each mutex, the readings in which some thread waited for it, and the total number of waiting threads.
     pub(crate) locks: HashMap<u64, (u64, u64)>,
-    now: [u64; Place::ALL.len()],
+    now: [u64; ThreadState::ALL.len()],
     locks_now: Vec<u64>,
     seen: bool,
 }
@@ -143,7 +143,7 @@ impl Tally {
         }
     }
 
-    /// All threads have been looked at once more.
+    /// Ends a reading of the states of all threads.
     pub(crate) fn looked(&mut self) {
         self.looks.end();
     }
@@ -157,12 +157,12 @@ impl Tally {
         self.is_full
     }
 
-    /// Whether threads have been looked at.
+    /// Whether the states of threads have been read.
     pub(crate) fn has_looked(&self) -> bool {
         self.looks.count > 0
     }
 
-    /// Whether it could be read where threads are, or there was no time to.
+    /// Whether the states of threads could be read, or there was no time for it.
     pub(crate) fn has_places(&self) -> bool {
         self.looks.count > 0 || self.length_s() < 1.0
     }
@@ -177,7 +177,7 @@ impl Tally {
         self.entries.iter().filter(move |entry| entry.role == role && !entry.thread.is_empty())
     }
 
-    /// The place of whom a reading is of, after `since_start_ns`; `None` where there is no room for more.
+    /// The index of the subject of a reading, after `since_start_ns`; `None` where the table is full.
     fn entry(&mut self, who: Who<'_>, since_start_ns: i64) -> Option<usize> {
         self.key.clear();
         self.key.extend([who.role.name(), "\0", who.process, "\0", who.thread]);
@@ -190,7 +190,7 @@ impl Tally {
         }
         let mut first = Reading::default();
         if since_start_ns > FROM_THE_START_NS && who.role != Role::Machine {
-            // It began in the meantime, with all its counters at zero.
+            // The subject started in the meantime, with all its counters at zero.
             let own = [Column::Cpu, Column::RunQueueWait, Column::Turns, Column::User, Column::System];
             let switches = [Column::Voluntary, Column::Involuntary, Column::MinorFaults, Column::MajorFaults];
             let files = [Column::DiskRead, Column::DiskWritten, Column::Read, Column::Written];
@@ -204,7 +204,7 @@ impl Tally {
             first,
             last: Reading::default(),
             sums: vec![Sum::default(); Column::ALL.len()],
-            places: [0; Place::ALL.len()],
+            places: [0; ThreadState::ALL.len()],
             cpu: Bins::default(),
             wait: Bins::default(),
         });
@@ -214,10 +214,10 @@ impl Tally {
 }
 
 impl Looks {
-    fn found(&mut self, place: Place, lock: Option<f64>) {
+    fn found(&mut self, place: ThreadState, lock: Option<f64>) {
         self.seen = true;
         self.now[place as usize] += 1;
-        if let (Place::Lock, Some(address)) = (place, lock) {
+        if let (ThreadState::Lock, Some(address)) = (place, lock) {
             self.locks_now.push(address as u64);
         }
     }
@@ -243,7 +243,7 @@ impl Looks {
     }
 }
 
-/// How long threads waited for a core each time that they were given one, as a histogram of eight steps an octave.
+/// The histogram of the wait for each time on a core, with eight steps an octave.
 #[derive(Debug)]
 pub(crate) struct Waits {
     /// From 1 ns to 2^40 ns, some 18 minutes.
@@ -269,7 +269,7 @@ impl Waits {
         self.wait_s += wait_s;
     }
 
-    /// The wait that this share of the turns did not exceed, to a twelfth of itself; `None` without turns.
+    /// The wait that this share of the times on a core did not exceed, to a twelfth of itself; `None` without any.
     pub(crate) fn quantile_s(&self, share: f64) -> Option<f64> {
         let all: f64 = self.turns.iter().sum();
         let mut below = 0.0;

@@ -1,8 +1,8 @@
-//! Amounts over time in a bounded number of bins: when they are full, pairs become one.
+//! Amounts over time in a bounded number of bins: when the bins are full, pairs are merged.
 
 use serde::{Deserialize, Serialize};
 
-/// Bins at most.
+/// The most bins.
 pub const MOST_BINS: usize = 128;
 const FIRST_NS: i64 = 100_000_000;
 
@@ -10,7 +10,7 @@ const FIRST_NS: i64 = 100_000_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bins {
     width_ns: i64,
-    /// When the last amount was added.
+    /// The instant of the last amount.
     last_ns: Option<i64>,
     amounts: Vec<f64>,
 }
@@ -22,8 +22,8 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// Adds what has come together since the last time, evenly: readings that fall a little before or after the end of a bin
-    /// would otherwise give two readings to one bin, and none to the next.
+    /// Adds the amount since the last call evenly over that time: readings slightly before or after the end of a bin would
+    /// otherwise put two readings into one bin and none into the next.
     pub(crate) fn add(&mut self, at_ns: i64, amount: f64) {
         self.reach(at_ns);
         let since_ns = self.last_ns.replace(at_ns).unwrap_or(at_ns).max(0);
@@ -38,7 +38,7 @@ impl Bins {
         }
     }
 
-    /// The amounts in bins as wide as those of something that lasted this long, which are put first.
+    /// The amounts in bins of the width for this total length, which comes first.
     pub(crate) fn over(mut self, end_ns: i64) -> (f64, Vec<f64>) {
         self.reach(end_ns);
         let bins = (end_ns.max(0) / self.width_ns) as usize + 1;
@@ -46,7 +46,7 @@ impl Bins {
         (self.width_ns as f64 / 1e9, self.amounts)
     }
 
-    /// Widens the bins until they reach an instant.
+    /// Widens the bins until they cover an instant.
     fn reach(&mut self, at_ns: i64) {
         while at_ns / self.width_ns >= MOST_BINS as i64 {
             self.width_ns *= 2;

@@ -1,4 +1,4 @@
-//! Waiting for the end of a process.
+//! Waits for the end of a process.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// Blocks until a process has ended, `stop` is readable, or a time is over. A process that is not there has ended.
+/// Blocks until a process has ended, `stop` is readable, or the time is over. A process that does not exist counts as ended.
 ///
 /// # Errors
 /// Fails where the kernel cannot report the end of a process, as before Linux 5.3.
@@ -25,7 +25,7 @@ pub fn wait_for_end(pid: u32, stop: Option<BorrowedFd<'_>>, limit: Option<Durati
         let mut polled: Vec<PollFd<'_>> =
             descriptors.iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
-        // A time that no system keeps is left out.
+        // A time that the system cannot represent counts as no limit.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut polled, left.as_ref()) {
             Ok(_) => return Ok(()),

@@ -1,4 +1,4 @@
-//! Watching: begins, goes on beside whatever is watched, and ends with a summary.
+//! A watch over processes: it runs in its own thread, and ends with a summary.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::sampler::{Sampled, Sampler, Target};
 use crate::summary::Summary;
 use crate::thread::THREAD;
 
-/// How to watch.
+/// The settings of a watch.
 #[derive(Clone, Debug)]
 pub struct Config<'a> {
     /// The interval between two readings.
     pub every: Duration,
-    /// Where every reading is written, if it is.
+    /// The file for every reading, if there is one.
     pub record: Option<&'a Path>,
-    /// How often a second of CPU time the stacks of the server are sampled, if they are.
+    /// The sampling rate of the server's stacks per second of CPU time, if they are sampled.
     pub profile_hz: Option<u32>,
 }
 
@@ -34,29 +34,29 @@ impl Default for Config<'_> {
     }
 }
 
-/// What was seen.
+/// The result of a watch.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct WatchResult {
     /// All resources.
     pub summary: Summary,
-    /// The stacks of the server, if they were asked for.
+    /// The stacks of the server, if they were sampled.
     pub profile: Option<Profile>,
 }
 
-/// A watch that goes on. Dropped without being ended it stops, and what it saw is lost.
+/// A watch in progress. Dropping it stops it without a result.
 #[derive(Debug)]
 pub struct Watch {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Sampled, RecordError>>>,
-    /// The profile, or why there is none.
+    /// The profile, or why it is missing.
     profiling: Option<Result<Profiling, String>>,
 }
 
 impl Watch {
-    /// Begins to watch processes.
+    /// Starts to watch processes.
     ///
     /// # Errors
-    /// Fails where a process is not there, or the record cannot be written.
+    /// Fails where a process does not exist, or where the record cannot be written.
     pub fn start(config: &Config<'_>, targets: &[Target]) -> Result<Self, ProbeError> {
         let process = |target: &Target| {
             let no_process = |source| ProbeError::NoProcess { pid: target.pid, source };
@@ -81,7 +81,7 @@ impl Watch {
     ///
     /// # Errors
     /// Fails where the record cannot be written.
-    pub fn end(mut self, origin_ns: i64) -> Result<Watched, ProbeError> {
+    pub fn end(mut self, origin_ns: i64) -> Result<WatchResult, ProbeError> {
         let profiled = self.profiling.take().map(|profiling| {
             profiling.and_then(|profiling| {
                 profiling.end().ok_or_else(|| "the thread that samples has failed".into())
@@ -94,7 +94,7 @@ impl Watch {
         }
         let summary = Summary::of(&sampled.tally, sampled.cost, sampled.cores, sampled.missing);
         let profile = profiled.map(|profiled| profiled.unwrap_or_else(|why| of_threads(&why, &summary)));
-        Ok(Watched { summary, profile })
+        Ok(WatchResult { summary, profile })
     }
 
     fn halt(&mut self) -> Option<JoinHandle<Result<Sampled, RecordError>>> {
@@ -103,7 +103,7 @@ impl Watch {
     }
 }
 
-/// What a profile can say where stacks cannot be sampled.
+/// The profile where stacks cannot be sampled.
 fn of_threads(why: &str, summary: &Summary) -> Profile {
     let threads = summary.server.iter().flat_map(|server| &server.threads);
     Profile::of_threads(

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use kendall_archive::series::Series;
-use kendall_probe::{Children, Config, Role, Summary, Target, Watch, Watched};
+use kendall_probe::{Children, Config, Role, Summary, Target, Watch, WatchResult};
 use kendall_record::clock::now_ns;
 use kendall_testbed::Again;
 
@@ -98,7 +98,7 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
 fn a_profile_tells_which_function_uses_the_cpu() {
     // One has three times the work of the other. Of 400 samples or more, a ratio beyond 2 to 5 has a probability below 2·10⁻⁴; but a host
     // that takes the core away during one of the two counts as that one's work.
-    kendall_testbed::unless_disturbed(|| match work_of_long_to_short() {
+    kendall_testbed::unless_disturbed(|| match work_of_long_to_short()? {
         Some(ratio) if !(2.0..5.0).contains(&ratio) => Err(format!("{ratio} to 1")),
         Some(_) => Ok(()),
         None => {
@@ -108,17 +108,17 @@ fn a_profile_tells_which_function_uses_the_cpu() {
     });
 }
 
-/// The samples in [`long`] for each in [`short`], of a server that calls both in turn; none where nothing can be sampled.
-fn work_of_long_to_short() -> Option<f64> {
+/// The samples in [`long`] for each in [`short`], of a server that calls both in turn; `None` where nothing can be sampled.
+fn work_of_long_to_short() -> Result<Option<f64>, String> {
     let server = start("two functions");
     let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
     let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
     thread::sleep(WATCHED);
-    let Watched { summary, profile } = watch.end(0).unwrap();
+    let WatchResult { summary, profile } = watch.end(0).unwrap();
     let profile = profile.unwrap();
     if profile.samples == 0 {
         eprintln!("{}", profile.notes.join(" "));
-        return None;
+        return Ok(None);
     }
     let within = |function: &str| {
         let name = format!("watching::{function}");
@@ -127,11 +127,15 @@ fn work_of_long_to_short() -> Option<f64> {
     };
     // The stack goes from the thread's start through [`serve`] to the function.
     let whole = |stack: &str| stack.contains("watching::serve") && stack.contains(";watching::long");
-    assert!(profile.folded.iter().any(|(stack, _)| whole(stack)), "{}", profile.to_text());
+    if !profile.folded.iter().any(|(stack, _)| whole(stack)) {
+        return Err(profile.to_text());
+    }
     // 499 samples a second of CPU time: at half as many, a third of the machine's time would be missing.
     let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
-    assert!(profile.samples as f64 > 0.5 * expected, "{} of {expected}", profile.samples);
-    Some(within("long") / within("short"))
+    if (profile.samples as f64) < 0.5 * expected {
+        return Err(format!("{} of {expected} samples", profile.samples));
+    }
+    Ok(Some(within("long") / within("short")))
 }
 
 fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
@@ -155,14 +159,16 @@ fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
 }
 
 fn watching_costs_little_and_says_how_much() {
-    let server = start("rest");
-    let cost = watched(&server).cost;
-    let asked = WATCHED.as_secs_f64() / cost.every_s;
-    let came = (cost.samples + cost.skipped) as f64;
-    // A reading costs up to 500 µs, of which a hundredth of a core pays 20 a second; on a busy machine some come too late.
-    assert!((0.1..1.5).contains(&(came / asked)), "{cost:?}");
-    // A hundredth of a core is kept by reading less often, whatever a reading costs here; the opening comes on top.
-    assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
+    // A hundredth of a core is kept by reading less often, whatever a reading costs; opening the files comes on top. On a busy machine
+    // readings come too late, and cost more.
+    kendall_testbed::unless_disturbed(|| {
+        let server = start("rest");
+        let cost = watched(&server).cost;
+        let planned = WATCHED.as_secs_f64() / cost.every_s;
+        let share = (cost.samples + cost.skipped) as f64 / planned;
+        let is_cheap = cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64();
+        if (0.1..1.5).contains(&share) && is_cheap { Ok(()) } else { Err(format!("{cost:?}")) }
+    });
 }
 
 fn a_process_that_is_not_there_is_an_error_that_names_it() {

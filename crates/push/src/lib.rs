@@ -1,9 +1,8 @@
-//! Sends what a run says of itself, while it goes on, to OpenTelemetry (OTLP over HTTP, as JSON) and to whatever takes
-//! Prometheus' remote write.
+//! Sends the live state of a run to OpenTelemetry (OTLP over HTTP, as JSON) and to receivers of Prometheus' remote write.
 //!
-//! It reads `live.json` in the run's folder as any other watcher does, on its own thread for each receiver, so the load
-//! knows nothing of it: a receiver that is slow or gone costs samples, which are counted, and never a request. What waits to
-//! be sent is bounded. It decides nothing and computes nothing but running totals.
+//! A separate thread for each receiver reads `live.json` in the run's folder, as any other reader does, so the load does not
+//! depend on it: a slow or missing receiver costs samples, which are counted, but no requests. The queue of unsent samples has a
+//! limit. This crate computes only running totals.
 
 mod otlp;
 mod post;
@@ -23,30 +22,30 @@ use url::Url;
 use post::{Posted, Poster};
 use queue::Queue;
 
-/// How often a run is looked at.
+/// The time between two reads of the live state.
 const EVERY: Duration = Duration::from_millis(500);
-/// Samples in one message at most.
+/// The most samples in one message.
 const BATCH: usize = 120;
-/// How long what is left may take to be sent when the run is over.
+/// The time limit for sending the remaining samples once the run is over.
 const AT_THE_END: Duration = Duration::from_secs(3);
 
-/// Why something cannot be sent there.
+/// Why samples cannot be sent to a receiver.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The address cannot be read.
+    /// The address is not valid.
     #[error("{0:?} is no address to send to; write http://HOST:PORT/PATH")]
     Url(String),
-    /// There is no thread or socket to be had.
+    /// No thread or socket is available.
     #[error("cannot begin to send to {url}: {source}")]
     Start {
-        /// Where to.
+        /// The receiver.
         url: String,
         /// Why.
         source: std::io::Error,
     },
 }
 
-/// Where samples go, and in which form.
+/// A receiver, and the format that it takes.
 #[derive(Clone, Debug)]
 pub struct Target {
     form: Form,
@@ -63,7 +62,7 @@ impl Target {
     /// A receiver of OpenTelemetry's metrics: `http://127.0.0.1:4318`, where `/v1/metrics` is added to a bare address.
     ///
     /// # Errors
-    /// Fails on what is no http address.
+    /// Fails where the address is not an http address.
     pub fn otlp(url: &str) -> Result<Self, PushError> {
         let mut url = read(url)?;
         if url.path() == "/" {
@@ -75,7 +74,7 @@ impl Target {
     /// A receiver of Prometheus' remote write: `http://127.0.0.1:9090/api/v1/write`.
     ///
     /// # Errors
-    /// Fails on what is no http address.
+    /// Fails where the address is not an http address.
     pub fn remote_write(url: &str) -> Result<Self, PushError> {
         Ok(Self { form: Form::RemoteWrite, url: read(url)? })
     }
@@ -86,7 +85,7 @@ fn read(text: &str) -> Result<Url, PushError> {
     url.ok_or_else(|| PushError::Url(text.to_owned()))
 }
 
-/// An address without its user and its query, which may hold secrets.
+/// An address without its user and its query, which may be secret.
 fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     // Both fail only for an address without a host.
@@ -96,34 +95,34 @@ fn shown(url: &Url) -> String {
     shown.into()
 }
 
-/// What is said of a run with every sample: names and values.
+/// The labels of the run in every sample: names and values.
 pub type Labels = Vec<(String, String)>;
 
-/// Samples on their way to a receiver.
+/// The queue of samples for a receiver.
 #[derive(Debug)]
 pub struct Push {
     thread: JoinHandle<PushSummary>,
     stop: mpsc::Sender<()>,
 }
 
-/// What became of the samples.
+/// The result of sending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushSummary {
-    /// Where they went.
+    /// The receiver.
     pub url: String,
-    /// Samples that the receiver took.
+    /// The number of samples that the receiver accepted.
     pub sent: u64,
-    /// Samples that it did not.
+    /// The number of dropped samples.
     pub dropped: u64,
-    /// Why the last attempt that failed did.
+    /// The error of the last failed attempt.
     pub why: Option<String>,
 }
 
 impl Push {
-    /// Begins to send what the run in a folder, which this process makes, says of itself.
+    /// Starts to send the live state of the run in a folder, which this process makes.
     ///
     /// # Errors
-    /// Fails where there is no thread or socket to be had.
+    /// Fails where no thread or socket is available.
     pub fn start(target: Target, run: &Path, labels: Labels) -> Result<Self, PushError> {
         let (stop, stopped) = mpsc::channel();
         let failed = |url: &Url| {
@@ -145,7 +144,7 @@ impl Push {
         Ok(Self { thread, stop })
     }
 
-    /// Sends what is left, for some seconds at most, and says what became of all.
+    /// Sends the remaining samples, for some seconds at most, and returns the result.
     pub fn end(self) -> PushSummary {
         drop(self.stop);
         self.thread.join().expect("the thread that sends handles every error")
@@ -166,7 +165,7 @@ struct Sender {
     form: Form,
     poster: Poster,
     run: PathBuf,
-    /// This process, as the run names it.
+    /// This process, as the live state identifies it.
     own: Process,
     labels: Labels,
     queue: Queue,
@@ -190,8 +189,8 @@ impl Sender {
         PushSummary { url: shown(self.poster.url()), sent, dropped, why: self.why }
     }
 
-    /// Takes up what the run has said since the last look. A file that is not there yet or cannot be read says nothing, nor does
-    /// one that an earlier process has left.
+    /// Adds the samples since the last read to the queue. A file that does not exist yet, is not readable, or comes from an
+    /// earlier process adds nothing.
     fn look(&mut self) {
         if let Ok(live) = Live::read(&self.run)
             && live.process == self.own
@@ -200,7 +199,7 @@ impl Sender {
         }
     }
 
-    /// Sends what waits, until an instant at most. Says whether all that was tried is settled.
+    /// Sends queued samples until an instant. Returns whether every attempt is settled.
     fn send(&mut self, until: Instant) -> bool {
         while !self.queue.is_empty() && Instant::now() < until {
             let batch = self.queue.first(BATCH);

@@ -9,7 +9,7 @@ use crate::series::{ALL, Kind, Series};
 
 pub(crate) const HEADERS: &[(&str, &str)] = &[("content-type", "application/json")];
 
-/// Samples in the order of their instants, of a run that began at an instant.
+/// Samples in the order of their instants, with the start of the run.
 pub(crate) fn message(samples: &[Stamped], labels: &Labels, began_ns: u64) -> Vec<u8> {
     let service = [("service.name".to_owned(), "kendall".to_owned())];
     let own = labels.iter().map(|(name, value)| (format!("kendall.{name}"), value.clone()));
@@ -33,7 +33,7 @@ fn metric(group: &[Series], samples: &[Stamped], began_ns: u64) -> Value {
         let value = (series.of)(sample).filter(|value| value.is_finite())?;
         let attributes: Vec<Value> =
             series.label.iter().map(|(name, value)| attribute(name, value)).collect();
-        // 64-bit integers are text in this encoding.
+        // The encoding writes 64-bit integers as text.
         let mut point =
             json!({ "timeUnixNano": sample.at_ns.to_string(), "asDouble": value, "attributes": attributes });
         if series.kind == Kind::Total {
@@ -48,7 +48,7 @@ fn metric(group: &[Series], samples: &[Stamped], began_ns: u64) -> Value {
     let Series { name, unit, kind, .. } = &group[0];
     match kind {
         Kind::Gauge => json!({ "name": name, "unit": unit, "gauge": { "dataPoints": points } }),
-        // 2 stands for cumulative.
+        // 2 means cumulative.
         Kind::Total => json!({
             "name": name, "unit": unit,
             "sum": { "dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true },

@@ -1,4 +1,4 @@
-//! One POST at a time, with a time limit, over its own connection.
+//! Sends one POST at a time, with a time limit, over a separate connection.
 
 use std::io;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-/// How long a message may take, connection included.
+/// The time limit of a message, connection included.
 const AT_MOST: Duration = Duration::from_secs(2);
 
-/// What a receiver did with a message.
+/// A receiver's answer to a message.
 pub(crate) enum Posted {
-    /// It took it.
+    /// The receiver accepted it.
     Taken,
-    /// It will never take it.
+    /// The receiver will never accept it.
     Refused(String),
-    /// It may take it later.
+    /// The receiver may accept it later.
     Later(String),
 }
 
@@ -46,7 +46,7 @@ impl Poster {
             Ok(Ok(status)) if status.is_success() => Posted::Taken,
             Ok(Ok(status)) => {
                 let why = format!("it answers {status}");
-                // Both protocols say so: too many requests and the server's own faults pass, all else stays wrong.
+                // Both protocols define this: too many requests and server errors are temporary, all other errors are permanent.
                 let passes = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
                 if passes { Posted::Later(why) } else { Posted::Refused(why) }
             }
@@ -71,7 +71,7 @@ async fn exchange(url: &Url, headers: &[(&str, &str)], body: Vec<u8>) -> Result<
         request = request.header(*name, *value);
     }
     let request = request.body(Full::new(Bytes::from(body))).map_err(|error| words(&error))?;
-    // The connection moves its bytes on its own task; what goes wrong there, the exchange is told.
+    // The connection moves its bytes in its own task; the exchange gets its errors.
     tokio::spawn(connection);
     Ok(sender.send_request(request).await.map_err(|error| words(&error))?.status())
 }

@@ -1,14 +1,14 @@
-//! Samples that wait to be sent, and the account of those that were and were not.
+//! The queue of samples, and the counts of sent and dropped ones.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use kendall_archive::live::{FAILURES, Live};
 
-/// Samples that wait at most; of more, the oldest are dropped.
+/// The capacity of the queue; beyond it the oldest samples are dropped.
 pub(crate) const MOST_WAITING: usize = 1_200;
 
-/// What a run said of itself at one instant.
+/// The live state at one instant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stamped {
     /// Nanoseconds since 1970.
@@ -20,7 +20,7 @@ pub(crate) struct Stamped {
     pub(crate) p50_s: Option<f64>,
     pub(crate) p90_s: Option<f64>,
     pub(crate) p99_s: Option<f64>,
-    /// Since this began to watch: wrong, refused, timed out, unanswered.
+    /// Totals since the start of the watch: wrong, refused, timed out, unanswered.
     pub(crate) failed: [u64; FAILURES],
     pub(crate) server_cores: Option<f64>,
     pub(crate) generator_cores: Option<f64>,
@@ -29,9 +29,9 @@ pub(crate) struct Stamped {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: VecDeque<Stamped>,
-    /// The number of the next sample that is to be taken up.
+    /// The number of the next sample to add.
     next: u64,
-    /// When the run began, in nanoseconds since 1970, once it has said something.
+    /// The start of the run, in nanoseconds since 1970, once it is known.
     began_ns: Option<u64>,
     failed: [u64; FAILURES],
     sent: u64,
@@ -39,14 +39,14 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes up the samples that are new.
+    /// Adds the new samples.
     pub(crate) fn take_up(&mut self, live: &Live) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let elapsed_ns = (live.elapsed_s.max(0.0) * 1e9) as u64;
         let began_ns =
             *self.began_ns.get_or_insert_with(|| (now.as_nanos() as u64).saturating_sub(elapsed_ns));
         let samples = live.samples.since(self.next);
-        // What has gone from the file before it was looked at.
+        // Samples that the file dropped before it was read.
         self.dropped += samples.first.saturating_sub(self.next);
         for at in 0..samples.len() {
             for (total, more) in self.failed.iter_mut().zip(samples.failed[at]) {
@@ -75,7 +75,7 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    /// The oldest that wait.
+    /// The oldest queued samples.
     pub(crate) fn first(&self, most: usize) -> Vec<Stamped> {
         self.waiting.iter().take(most).cloned().collect()
     }
@@ -84,17 +84,17 @@ impl Queue {
         self.began_ns.unwrap_or_default()
     }
 
-    /// This many of the oldest have arrived.
+    /// Counts the given number of the oldest as sent.
     pub(crate) fn taken(&mut self, count: usize) {
         self.sent += self.waiting.drain(..count).len() as u64;
     }
 
-    /// This many of the oldest never will.
+    /// Counts the given number of the oldest as dropped.
     pub(crate) fn refused(&mut self, count: usize) {
         self.dropped += self.waiting.drain(..count).len() as u64;
     }
 
-    /// How many were sent and dropped, with all that still wait.
+    /// The numbers of sent and dropped samples; queued ones count as dropped.
     pub(crate) fn give_up(mut self) -> (u64, u64) {
         self.refused(self.waiting.len());
         (self.sent, self.dropped)
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// However often and seldom it is looked at: what was said is sent, dropped or waits, each sample once.
+    /// However often the file is read, each sample is sent, dropped or queued exactly once.
     #[test]
     fn no_sample_is_lost_from_the_account() {
         let (mut queue, mut samples, mut said) = (Queue::default(), Samples::default(), 0u32);

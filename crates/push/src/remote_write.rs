@@ -44,12 +44,12 @@ struct Sample {
     timestamp: i64,
 }
 
-/// Samples in the order of their instants, as a series of each number.
+/// Samples in the order of their instants, as a series for each number.
 pub(crate) fn message(samples: &[Stamped], labels: &Labels) -> Vec<u8> {
     let series = ALL
         .iter()
         .map(|series| TimeSeries { labels: self::labels(series, labels), samples: values(series, samples) });
-    // A series that has no number yet is left out: there is nothing to add to it.
+    // A series without a number yet is left out.
     let request = WriteRequest { timeseries: series.filter(|series| !series.samples.is_empty()).collect() };
     snap::raw::Encoder::new()
         .compress_vec(&request.encode_to_vec())
@@ -64,7 +64,7 @@ fn values(series: &Series, samples: &[Stamped]) -> Vec<Sample> {
     samples.iter().filter_map(value).collect()
 }
 
-/// Labels in the order of their names, as the specification wants them.
+/// Labels in the order of their names, as the specification requires.
 fn labels(series: &Series, labels: &Labels) -> Vec<Label> {
     let name = format!("{}_{}", series.name.replace('.', "_"), series.suffix);
     let own = series.label.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

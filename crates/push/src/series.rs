@@ -1,26 +1,26 @@
-//! The numbers of a sample by name, unit and what distinguishes them: the same for every form in which they are sent.
+//! The numbers of a sample with name, unit and labels, independent of the format in which they are sent.
 
 use crate::queue::Stamped;
 
 /// One series of numbers over time.
 pub(crate) struct Series {
-    /// Words with points between: "kendall.response".
+    /// Words with dots between: "kendall.response".
     pub(crate) name: &'static str,
-    /// As UCUM has it, which OpenTelemetry wants: "s", "{request}/s".
+    /// The UCUM unit, which OpenTelemetry requires: "s", "{request}/s".
     pub(crate) unit: &'static str,
     /// The unit as the end of a name for Prometheus.
     pub(crate) suffix: &'static str,
     pub(crate) kind: Kind,
-    /// What tells it from others of its name.
+    /// The label that distinguishes it from others of its name.
     pub(crate) label: Option<(&'static str, &'static str)>,
     pub(crate) of: fn(&Stamped) -> Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A number as it is at an instant.
+    /// A gauge: a number at an instant.
     Gauge,
-    /// What adds up since the run is watched.
+    /// A counter since the start of the watch.
     Total,
 }
 
@@ -46,7 +46,7 @@ const fn failed(outcome: &'static str, of: fn(&Stamped) -> Option<f64>) -> Serie
     }
 }
 
-/// All series; those of one name stand together.
+/// All series; those of one name are adjacent.
 pub(crate) const ALL: [Series; 13] = [
     gauge("kendall.sent", "{request}/s", "requests_per_second", None, |one| Some(one.sent_per_s)),
     gauge("kendall.answered", "{request}/s", "requests_per_second", None, |one| Some(one.answered_per_s)),

@@ -1,4 +1,4 @@
-//! Receivers that take, refuse, hesitate or say nothing, and what arrives at them.
+//! Tests receivers that accept, reject, delay or do not answer.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,13 +13,13 @@ use prost::Message;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a receiver was sent.
+/// The requests that a receiver got.
 struct Request {
     head: String,
     body: Vec<u8>,
 }
 
-/// Answers each request with the next of these statuses, then for ever with the last.
+/// Answers each request with the next of these statuses, then always with the last.
 fn receiver(statuses: &[&'static str]) -> (String, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -56,7 +56,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
     Some(Request { head, body })
 }
 
-/// A run that has said so much of itself.
+/// A run with this many samples in its live state.
 fn run(samples: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     live(samples).write(folder.path()).unwrap();
@@ -73,7 +73,7 @@ fn live(samples: usize) -> Live {
             in_flight: 3,
             waiting: 1,
             p50_s: Some(0.002),
-            // Nothing was answered at first.
+            // The first requests got no answer.
             p90_s: (at > 0).then_some(0.004),
             p99_s: None,
             failed: [0, 2, 0, 1],
@@ -136,7 +136,7 @@ fn remote_write_arrives_as_series_with_their_labels() {
     let target = Target::remote_write(&format!("http://{address}/api/v1/write?tenant=a")).unwrap();
     let push = Push::start(target, folder.path(), labels()).unwrap();
     let first = requests.recv_timeout(Duration::from_secs(10)).expect("a first attempt");
-    // What a receiver cannot take now comes again.
+    // A message that a receiver rejects temporarily is sent again.
     let request = requests.recv_timeout(Duration::from_secs(10)).expect("a second attempt");
     assert_eq!(first.body, request.body);
     assert!(request.head.starts_with("post /api/v1/write?tenant=a http/1.1"), "{}", request.head);
@@ -167,9 +167,9 @@ fn remote_write_arrives_as_series_with_their_labels() {
     assert_eq!(of("kendall_response_seconds", "0.99"), None);
     assert_eq!(of("kendall_failed_requests_total", "refused"), Some(vec![2.0, 4.0, 6.0, 8.0]));
     assert_eq!(of("kendall_cpu_cores", "server"), Some(vec![0.75; 4]));
-    let told = push.end();
-    assert_eq!((told.sent, told.dropped), (4, 0));
-    assert!(told.to_string().contains("503"), "{told}");
+    let result = push.end();
+    assert_eq!((result.sent, result.dropped), (4, 0));
+    assert!(result.to_string().contains("503"), "{result}");
 }
 
 #[test]
@@ -214,8 +214,8 @@ fn otlp_arrives_as_metrics_with_points_and_what_comes_later_comes_once() {
         .map(|point| point["asDouble"].as_f64().expect("a number"))
         .collect();
     assert_eq!(sent, [3.0, 4.0]);
-    let told = push.end();
-    assert_eq!((told.sent, told.dropped, told.why), (5, 0, None));
+    let result = push.end();
+    assert_eq!((result.sent, result.dropped, result.why), (5, 0, None));
 }
 
 #[test]
@@ -225,21 +225,21 @@ fn what_is_refused_is_dropped_and_said() {
     let push =
         Push::start(Target::otlp(&format!("http://{address}/v1/metrics")).unwrap(), folder.path(), labels())
             .unwrap();
-    let told = push.end();
-    assert_eq!((told.sent, told.dropped), (0, 7));
-    assert!(told.to_string().contains("7 were dropped") && told.to_string().contains("400"), "{told}");
+    let result = push.end();
+    assert_eq!((result.sent, result.dropped), (0, 7));
+    assert!(result.to_string().contains("7 were dropped") && result.to_string().contains("400"), "{result}");
 }
 
 #[test]
 fn a_receiver_that_says_nothing_holds_nothing_up() {
-    // It accepts, by the kernel's queue, and never answers.
+    // The kernel accepts the connection, and no answer follows.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let folder = run(600);
     let push = Push::start(Target::otlp(&url).unwrap(), folder.path(), labels()).unwrap();
-    let told = push.end();
-    assert_eq!((told.sent, told.dropped), (0, 600));
-    assert!(told.why.is_some_and(|why| why.contains("no answer within")));
+    let result = push.end();
+    assert_eq!((result.sent, result.dropped), (0, 600));
+    assert!(result.why.is_some_and(|why| why.contains("no answer within")));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The keys that a server admits, from a file like `authorized_keys` of SSH: a line for each client, with its public key in
 //! hexadecimal digits and a name for the log. Lines that begin with `#` are comments. `user=NAME` between key and name is the user
-//! of this machine as whom the client's shells run where the server runs as root.
+//! of this machine that runs the client's shells where the server runs as root.
 //!
-//! The file is read again when it has changed, so that a client can be added or removed while the server runs.
+//! The server reads the file again when it has changed, so that clients can be added or removed while it runs.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -36,9 +36,9 @@ struct State {
 /// A client that is admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizedClient {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: String,
-    /// The user of this machine as whom its programs run, where the file names one.
+    /// The user of this machine that runs its programs, where the file names one.
     pub user: Option<String>,
 }
 

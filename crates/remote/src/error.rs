@@ -99,17 +99,17 @@ pub enum RemoteError {
     #[error("the server refused: {0}")]
     Refused(String),
     /// The connection ended before the copy.
-    #[error("the connection was lost: {0}. Run the same command again: it goes on where this one ended")]
+    #[error("the connection was lost: {0}. Run the same command again: it continues where this one ended")]
     Lost(io::Error),
     /// Nothing has come from the peer for too long, although its machine answers.
     #[error(
-        "the peer has sent nothing for {} s: its program hangs, or is stopped. Run the same command again: it goes on where \
+        "the peer has sent nothing for {} s: its program hangs, or is stopped. Run the same command again: it continues where \
          this one ended",
         .0.as_secs_f64()
     )]
     Silent(Duration),
     /// The copy was stopped by a signal.
-    #[error("interrupted. Run the same command again: it goes on where this one ended")]
+    #[error("interrupted. Run the same command again: it continues where this one ended")]
     Interrupted,
     /// The peer does not keep to the protocol.
     #[error("{0}")]

@@ -1,5 +1,5 @@
 //! How a session opens, whatever it is for: the client names the protocol, its version and a service, and the server may refuse.
-//! The client goes on at once with the first message of the service, so a session that is accepted costs no round trip.
+//! The client continues at once with the first message of the service, so a session that is accepted costs no round trip.
 
 use crate::frame;
 use crate::wire::{BadMessage, Fields, put_bytes};

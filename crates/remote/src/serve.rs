@@ -23,11 +23,11 @@ pub struct Sessions {
     pub name: String,
     /// Its key.
     pub keys: KeyDirectory,
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Whom it admits; it is silent to others.
+    /// The clients that it admits; it does not answer others.
     pub authorized: Arc<AuthorizedKeys>,
-    /// Sessions at once, at most; further clients are refused with a reason.
+    /// The most sessions at once; further clients are rejected with a reason.
     pub most: usize,
     /// Sessions at once of one key, at most; its further ones are refused, too.
     pub most_per_key: usize,
@@ -46,7 +46,7 @@ pub struct Stop(watch::Receiver<bool>);
 impl Stop {
     /// Waits until the session has to end.
     pub async fn requested(mut self) {
-        // The sender is gone only where the server is.
+        // The sender is dropped only with the server.
         _ = self.0.wait_for(|stop| *stop).await;
     }
 }

@@ -1,6 +1,6 @@
 //! The messages of a session on its stream, one after another, before bulk data begins; and signs of life.
 //!
-//! CurveCP notices a machine that is gone, but not a program that hangs. So an end that has nothing to send for [`ALIVE_EVERY`] sends
+//! CurveCP detects a machine that has disappeared, but not a program that hangs. So an end that has nothing to send for [`ALIVE_EVERY`] sends
 //! an empty frame, and one that receives nothing for the limit on silence ends the session.
 
 use std::io;

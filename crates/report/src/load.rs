@@ -9,7 +9,7 @@ use kendall_analysis::{ResourceRecord, Table, TrialResult};
 use kendall_evidence::streamed::Streamed;
 
 use crate::figure::{Figure, Named};
-use crate::resources::{OneServer, Watched};
+use crate::resources::{OneServer, ServerResources};
 use crate::terminal::percent;
 use words::{
     asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer,
@@ -40,7 +40,7 @@ struct LoadPage<'a> {
     /// What clients saw; `None` where nothing was answered.
     seen: Option<&'a Streamed>,
     /// What was seen of the server, if it was watched.
-    watched: Option<Watched<'a>>,
+    watched: Option<ServerResources<'a>>,
     /// The command that runs it again.
     command: String,
 }
@@ -77,9 +77,9 @@ impl<'a> LoadPage<'a> {
 }
 
 /// What was seen of a server that was watched.
-fn watched(seen: &ResourceRecord) -> Watched<'_> {
+fn watched(seen: &ResourceRecord) -> ServerResources<'_> {
     let ResourceRecord { summary, limit, split, profile, .. } = seen;
-    Watched { summary, limit: limit.as_ref(), split: split.as_ref(), profile: profile.as_ref() }
+    ServerResources { summary, limit: limit.as_ref(), split: split.as_ref(), profile: profile.as_ref() }
 }
 
 /// The page of a load, as HTML: self-contained, and it reads without script.

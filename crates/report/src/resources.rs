@@ -75,9 +75,9 @@ impl Section {
     }
 }
 
-/// What was seen of one server while it was loaded.
+/// The resource measurements of one server under load.
 #[derive(Clone, Copy, Debug)]
-pub struct Watched<'a> {
+pub struct ServerResources<'a> {
     /// What server, generator and machine used.
     pub summary: &'a Summary,
     /// What limited the server.
@@ -101,8 +101,8 @@ pub(crate) struct OneServer {
 }
 
 impl OneServer {
-    pub(crate) fn of(watched: &Watched<'_>) -> Self {
-        let Watched { summary, limit, split, profile } = *watched;
+    pub(crate) fn of(watched: &ServerResources<'_>) -> Self {
+        let ServerResources { summary, limit, split, profile } = *watched;
         Self {
             sentence: limit.map(ToString::to_string),
             over_time: figure::cores(summary, "Cores used over time".to_owned()),

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use kendall_evidence::check::{Finding as Checked, SIGNIFICANT, Verdict};
+use kendall_evidence::check::{AssumptionVerdict, Finding as Checked, SIGNIFICANT};
 use kendall_station::{Answer, Estimate};
 
 use kendall_analysis::comparison::{Comparison, comparisons};
@@ -125,7 +125,7 @@ const MOST_LISTED: usize = 20;
 /// The findings of checks, as text at most `width` columns wide: broken assumptions in full, inconclusive checks, and how many hold.
 pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     let mut out = String::new();
-    for verdict in [Verdict::Broken, Verdict::CannotTell, Verdict::Holds] {
+    for verdict in [AssumptionVerdict::Broken, AssumptionVerdict::CannotTell, AssumptionVerdict::Holds] {
         let found: Vec<&Checked> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
         if found.is_empty() {
             continue;
@@ -152,11 +152,11 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     out
 }
 
-fn verdict_heading(verdict: Verdict) -> &'static str {
+fn verdict_heading(verdict: AssumptionVerdict) -> &'static str {
     match verdict {
-        Verdict::Broken => "Broken",
-        Verdict::CannotTell => "Inconclusive",
-        Verdict::Holds => "Holds",
+        AssumptionVerdict::Broken => "Broken",
+        AssumptionVerdict::CannotTell => "Inconclusive",
+        AssumptionVerdict::Holds => "Holds",
     }
 }
 

@@ -2,7 +2,7 @@
 //! each quantile is shifted.
 
 use kendall_analysis::versus::{method, tables};
-use kendall_evidence::compare::{Against, Comparison, Terms, Verdict};
+use kendall_evidence::compare::{Against, Comparison, ComparisonVerdict, Terms};
 use kendall_stats::number::significant;
 
 use crate::picture::{Axis, AxisKind, Mark, Picture, Plot, Series};
@@ -109,7 +109,7 @@ pub fn markdown(comparison: &Comparison, terms: &Terms) -> String {
         out += &line(&table.head);
         out += "| --- | ---: | ---: | ---: | ---: | --- |\n";
         for (compared, mut cells) in against.metrics.iter().zip(table.rows) {
-            if matches!(compared.verdict, Verdict::Worse | Verdict::Better) {
+            if matches!(compared.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better) {
                 cells[5] = format!("**{}**", cells[5]);
             }
             out += &line(&cells);
@@ -164,7 +164,7 @@ fn shift_of(against: &Against) -> Option<Plot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kendall_evidence::compare::{Metric, Place, Run, SHIFTED, Side, Unit, compare};
+    use kendall_evidence::compare::{Metric, Run, SHIFTED, Side, SideGroup, Unit, compare};
 
     fn compared() -> Comparison {
         let side = |name: &str, factor: f64| {
@@ -184,7 +184,7 @@ mod tests {
             Metric::new("errors", Unit::Share),
             Metric::new("p|1", Unit::Plain),
         ];
-        let place = Place { name: "rate=20".into(), sides: vec![side("main", 1.0), side("a|<b>", 0.5)] };
+        let place = SideGroup { name: "rate=20".into(), sides: vec![side("main", 1.0), side("a|<b>", 0.5)] };
         compare(&metrics, &[place], &Terms::default())
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let mut comparison = compared();
         let long = format!("results/{}/2026-11-25T15-48-07Z", "x".repeat(250));
         comparison.against[0].side.clone_from(&long);
-        comparison.against[0].metrics[0].verdict = Verdict::Undecided { more_runs: Some(478) };
+        comparison.against[0].metrics[0].verdict = ComparisonVerdict::Undecided { more_runs: Some(478) };
         let text = text(&comparison, &Terms::default());
         assert!(text.starts_with("A  main\nB  results/xxx"), "{text}");
         assert!(text.contains("B (8 runs) against A (8 runs)") && text.contains("B ÷ A"), "{text}");

@@ -11,7 +11,7 @@ use kendall_stats::number::significant;
 use kendall_theory::closed::Bounds;
 use kendall_theory::{NoFormula, closed_network, formula, sweep};
 
-use crate::ask::{Asked, Solve};
+use crate::ask::{AnswerMethod, Solve};
 use crate::run::{RunOptions, is_plain};
 use crate::shown::{answer_json, status};
 use crate::{approximation, scenario, table};
@@ -21,9 +21,9 @@ use crate::{approximation, scenario, table};
 /// # Errors
 /// Fails where a figure or a trace cannot be written, and on bounds of an open station.
 pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCode> {
-    let by_formula = options.asks(Asked::Formula).then(|| formula(station));
+    let by_formula = options.asks(AnswerMethod::Formula).then(|| formula(station));
     let simulated =
-        options.asks(Asked::Simulation).then(|| Simulated::of(station, &options.run)).transpose()?;
+        options.asks(AnswerMethod::Simulation).then(|| Simulated::of(station, &options.run)).transpose()?;
     let unstable =
         matches!(by_formula, Some(Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. })))
             || matches!(simulated, Some(Simulated { overall: Err(SimulationError::Unstable { .. }), .. }));
@@ -85,7 +85,7 @@ fn stable_below(station: &Station) -> Option<String> {
     Some(format!("unstable at this rate; stable below {most}/s, where utilisation reaches 100 %"))
 }
 
-/// What the simulation says of a station, and what befell its customers and servers where there are conditions.
+/// What the simulation says of a station, and what happened to its customers and servers where there are conditions.
 struct Simulated {
     overall: Result<Answer, SimulationError>,
     events: Option<NetworkAnswer>,

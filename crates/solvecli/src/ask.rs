@@ -31,7 +31,7 @@ The exit status is 3 if a station is unstable, so that there is no steady state;
 
 /// What `kendall solve` is asked.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Solve {
     /// A station in Kendall's notation, arrivals/service/servers/room/population/discipline (M/M/6, M/G/2/50,
     /// M/M/4/∞/20/PS), several of them, or several one after the other ('M/M/1 -> M/M/2'); a network of stations described
@@ -60,7 +60,7 @@ pub struct Solve {
 
     /// Use only this method
     #[arg(long, value_name = "METHOD", help_heading = "Output")]
-    pub(crate) only: Option<Asked>,
+    pub(crate) only: Option<AnswerMethod>,
 
     /// Show the textbooks' approximations of the wait beside the simulation
     #[arg(long, help_heading = "Output")]
@@ -78,9 +78,9 @@ pub struct Solve {
     pub(crate) json: bool,
 }
 
-/// A way of answering.
+/// A method of answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Asked {
+pub(crate) enum AnswerMethod {
     /// Queueing theory
     Formula,
     /// The simulation
@@ -88,7 +88,7 @@ pub(crate) enum Asked {
 }
 
 impl Solve {
-    pub(crate) fn asks(&self, way: Asked) -> bool {
+    pub(crate) fn asks(&self, way: AnswerMethod) -> bool {
         self.only.is_none_or(|only| only == way)
     }
 

@@ -4,7 +4,7 @@ use kendall_report::terminal::percent;
 use kendall_station::{Answer, By, Estimate, Station};
 use kendall_stats::number::{significant, time};
 
-use crate::column::{Column, Found};
+use crate::column::{Column, StationAnswer};
 use crate::shown::by;
 use crate::table::aligned;
 use crate::values::{Quantity, Sweep};
@@ -132,12 +132,12 @@ fn shown(quantity: Quantity, value: f64) -> String {
 /// A cell, with the mark of who answered.
 fn cell(column: &Column, place: usize, of: Cell) -> String {
     match &column.found[place] {
-        Found::Answer(answer) => match of(&column.stations[place], answer) {
+        StationAnswer::Answer(answer) => match of(&column.stations[place], answer) {
             Some(cell) => format!("{}{cell}", mark(answer)),
             None => NONE.to_owned(),
         },
-        Found::Unstable(_) => UNSTABLE.to_owned(),
-        Found::NoAnswer(_) => NONE.to_owned(),
+        StationAnswer::Unstable(_) => UNSTABLE.to_owned(),
+        StationAnswer::NoAnswer(_) => NONE.to_owned(),
     }
 }
 
@@ -151,7 +151,7 @@ fn mark(answer: &Answer) -> &'static str {
 
 fn marks(columns: &[Column]) -> Vec<String> {
     let is_used = |wanted: &str| {
-        let answers = columns.iter().flat_map(|column| &column.found).filter_map(Found::answer);
+        let answers = columns.iter().flat_map(|column| &column.found).filter_map(StationAnswer::answer);
         answers.map(mark).any(|mark| mark == wanted)
     };
     let known = [("~", "by simulation"), ("≈", "by an approximation")];
@@ -165,11 +165,11 @@ fn marks(columns: &[Column]) -> Vec<String> {
 
 /// The source of a station's answer, or why there is no answer.
 fn source(column: &Column) -> String {
-    let said = match column.found.iter().find_map(Found::answer) {
+    let said = match column.found.iter().find_map(StationAnswer::answer) {
         Some(answer) => by(&answer.by),
         None => match &column.found[0] {
-            Found::Unstable(why) | Found::NoAnswer(why) => format!("no answer. {why}"),
-            Found::Answer(answer) => by(&answer.by),
+            StationAnswer::Unstable(why) | StationAnswer::NoAnswer(why) => format!("no answer. {why}"),
+            StationAnswer::Answer(answer) => by(&answer.by),
         },
     };
     format!("{}: {said}", column.name)

@@ -9,18 +9,18 @@ pub(crate) struct Column {
     /// What it is called: its notation, and what distinguishes it from others.
     pub(crate) name: String,
     pub(crate) stations: Vec<Station>,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<StationAnswer>,
 }
 
-/// What is found of a station.
+/// The answer for one station, or the reason why it is missing.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub(crate) enum StationAnswer {
     Answer(Box<Answer>),
     Unstable(String),
     NoAnswer(String),
 }
 
-impl Found {
+impl StationAnswer {
     pub(crate) fn answer(&self) -> Option<&Answer> {
         match self {
             Self::Answer(answer) => Some(answer),

@@ -15,7 +15,7 @@ use kendall_theory::{
 };
 use serde_json::{Value, json};
 
-use crate::ask::{Asked, Solve};
+use crate::ask::{AnswerMethod, Solve};
 use crate::shown::by;
 use crate::{UNSTABLE, station_keys, table};
 
@@ -32,9 +32,9 @@ pub(crate) fn solve(path: &Path, options: &Solve) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// Fails where a figure cannot be drawn.
 pub(crate) fn answer(title: &str, network: &Network, options: &Solve) -> anyhow::Result<ExitCode> {
-    let formula = options.asks(Asked::Formula).then(|| network_formula(network));
+    let formula = options.asks(AnswerMethod::Formula).then(|| network_formula(network));
     let simulation =
-        options.asks(Asked::Simulation).then(|| options.run.simulate_network(network)).transpose()?;
+        options.asks(AnswerMethod::Simulation).then(|| options.run.simulate_network(network)).transpose()?;
     let users = closed_network(network);
     let bounds = users.as_ref().and_then(|users| users.bounds().ok());
     let unstable = matches!(&formula, Some(Err(why)) if is_unstable(why))

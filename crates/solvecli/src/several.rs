@@ -14,9 +14,9 @@ use kendall_station::{Answer, By, Kind, Notation, Station};
 use kendall_theory::{Along, NoFormula, formula, sweep};
 use serde_json::{Value, json};
 
-use crate::ask::{Asked, Solve};
+use crate::ask::{AnswerMethod, Solve};
 use crate::beside;
-use crate::column::{Column, Found};
+use crate::column::{Column, StationAnswer};
 use crate::shown::{answer_json, status};
 use crate::values::{Quantities, Sweep};
 
@@ -42,8 +42,10 @@ pub(crate) fn solve(words: &[&str], sweep: Option<&Sweep>, options: &Solve) -> a
     } else {
         kendall_stdio::out(&(beside::text(&columns, sweep).join("\n") + "\n"))?;
     }
-    let unstable =
-        columns.iter().flat_map(|column| &column.found).all(|found| matches!(found, Found::Unstable(_)));
+    let unstable = columns
+        .iter()
+        .flat_map(|column| &column.found)
+        .all(|found| matches!(found, StationAnswer::Unstable(_)));
     Ok(status(unstable))
 }
 
@@ -119,20 +121,24 @@ fn answer(columns: &mut [Column], options: &Solve) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer_one(station: &Station, options: &Solve) -> anyhow::Result<Found> {
-    if options.asks(Asked::Formula) {
+fn answer_one(station: &Station, options: &Solve) -> anyhow::Result<StationAnswer> {
+    if options.asks(AnswerMethod::Formula) {
         match formula(station) {
-            Ok(answer) => return Ok(Found::Answer(Box::new(answer))),
+            Ok(answer) => return Ok(StationAnswer::Answer(Box::new(answer))),
             Err(why @ (NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. })) => {
-                return Ok(Found::without(&why, true));
+                return Ok(StationAnswer::without(&why, true));
             }
-            Err(why) if !options.asks(Asked::Simulation) => return Ok(Found::without(&why, false)),
+            Err(why) if !options.asks(AnswerMethod::Simulation) => {
+                return Ok(StationAnswer::without(&why, false));
+            }
             Err(_) => {}
         }
     }
     Ok(match options.run.simulate_any(station)? {
-        Ok(answer) => Found::Answer(Box::new(answer)),
-        Err(why) => Found::without(&why, matches!(why, kendall_simulation::SimulationError::Unstable { .. })),
+        Ok(answer) => StationAnswer::Answer(Box::new(answer)),
+        Err(why) => {
+            StationAnswer::without(&why, matches!(why, kendall_simulation::SimulationError::Unstable { .. }))
+        }
     })
 }
 
@@ -155,7 +161,7 @@ fn picture(
                 line.simulated_p99.extend(answer.response.quantile(0.99).map(|time| (value, time)));
             }
         }
-        if line.simulated_mean.is_empty() && options.asks(Asked::Formula) {
+        if line.simulated_mean.is_empty() && options.asks(AnswerMethod::Formula) {
             for value in range.finely(LINE) {
                 let station = &options.station;
                 let quantities = own(place, notations, Some(value), options)?;
@@ -199,12 +205,12 @@ fn add(line: &mut Compared, value: f64, answer: &Answer) {
 
 fn json(columns: &[Column], sweep: Option<&Sweep>) -> Value {
     let answers = |column: &Column| -> Vec<Value> {
-        let one = |(place, (station, found)): (usize, (&Station, &Found))| {
+        let one = |(place, (station, found)): (usize, (&Station, &StationAnswer))| {
             let mut one = match found {
-                Found::Answer(answer) => {
+                StationAnswer::Answer(answer) => {
                     answer_json(station, &json!({ "station": station, "answer": answer }))
                 }
-                Found::Unstable(why) | Found::NoAnswer(why) => {
+                StationAnswer::Unstable(why) | StationAnswer::NoAnswer(why) => {
                     json!({ "station": station, "no_answer": why })
                 }
             };

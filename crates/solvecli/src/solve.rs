@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, ensure};
 
-use crate::ask::{Asked, Solve};
+use crate::ask::{AnswerMethod, Solve};
 use crate::station::StationOptions;
 use crate::{alone, batch, model, scenario, several, tandem};
 
@@ -60,7 +60,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     }
     let notation = several::read(question)?;
     let station = options.station.station(&notation)?;
-    if options.station.needs_no_law(&notation) && options.asks(Asked::Simulation) {
+    if options.station.needs_no_law(&notation) && options.asks(AnswerMethod::Simulation) {
         kendall_stdio::note(
             "No distribution of service times is given. Under processor sharing the means do not depend on it (insensitivity); the \
              simulation uses log-normal service times with a coefficient of variation of 1, and its quantiles hold only for these",

@@ -148,7 +148,7 @@ impl Conversation {
         self.due = Due { received: false, read: self.read > 0, typing: false };
     }
 
-    /// The connection is gone.
+    /// The connection is lost.
     pub fn disconnected(&mut self) {
         self.link = Link::Down;
     }

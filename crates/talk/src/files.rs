@@ -45,8 +45,8 @@ struct Own {
     name: String,
     size: u64,
     is_withdrawn: bool,
-    /// What was said on this connection.
-    said: Said,
+    /// The notices sent on this connection.
+    said: SentNotices,
     /// The next byte to send, once the peer has said on this connection where to begin.
     next: Option<u64>,
     /// Bytes that were sent, on this connection or before.
@@ -55,8 +55,9 @@ struct Own {
     through: u64,
 }
 
+/// Which notices of a file this side has sent on the current connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct SentNotices {
     offer: bool,
     withdrawal: bool,
     sum: bool,
@@ -98,7 +99,7 @@ impl Files {
         }
         debug_assert!(name.len() <= MOST_NAME, "names are cut before");
         self.offered += 1;
-        let said = Said::default();
+        let said = SentNotices::default();
         self.own.insert(
             self.offered,
             Own { name, size, is_withdrawn: false, said, next: None, sent: 0, through: 0 },
@@ -151,7 +152,7 @@ impl Files {
     /// A new connection exists.
     pub(crate) fn connected(&mut self) {
         for own in self.own.values_mut() {
-            (own.said, own.next, own.through) = (Said::default(), None, 0);
+            (own.said, own.next, own.through) = (SentNotices::default(), None, 0);
         }
         self.theirs.values_mut().for_each(|theirs| theirs.granted = None);
         // The peer offers again what it does not know to be settled.

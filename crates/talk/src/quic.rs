@@ -104,7 +104,7 @@ impl QuicEnd {
         Some(stream)
     }
 
-    /// Waits for a connection, which [`Self::admit`] then looks at. `None` where the endpoint no longer works.
+    /// Waits for a connection, which [`Self::admit`] then checks. `None` where the endpoint no longer works.
     pub(crate) async fn accept(&self) -> Option<Incoming> {
         self.endpoint.accept().await
     }
@@ -148,7 +148,7 @@ pub struct QuicStream {
     receive: RecvStream,
     connection: Connection,
     endpoint: Endpoint,
-    /// After the shutdown: resolves once the peer's program has all, or the connection is gone.
+    /// After the shutdown: resolves once the peer's program has everything, or the connection is lost.
     sent: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
@@ -243,7 +243,7 @@ fn dialling() -> ClientConfig {
     config
 }
 
-/// Takes any certificate: who the peer is, its proof says.
+/// Accepts any certificate: the peer identifies itself by a separate proof.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

@@ -9,8 +9,8 @@
 mod pairs;
 mod server;
 
-pub use pairs::{Limits, PairId, Pairs, TooManyPairs, Verdict};
-pub use server::{Relay, RelayHandle, Seen};
+pub use pairs::{DatagramAction, Limits, PairId, Pairs, TooManyPairs};
+pub use server::{PeerAnnounced, Relay, RelayHandle};
 
 /// What a peer proves its right to a pair with.
 pub type Token = [u8; 16];

@@ -48,7 +48,7 @@ pub struct Side {
     transfers: Transfers,
 }
 
-type Said = Result<Event, SendError>;
+type EventResult = Result<Event, SendError>;
 
 impl Side {
     /// A side of a talk in which nothing was said.
@@ -79,13 +79,13 @@ impl Side {
         Vec::new()
     }
 
-    fn offer(&mut self, upload: &Upload) -> Said {
+    fn offer(&mut self, upload: &Upload) -> EventResult {
         let file = self.conversation.files.offer(upload.name.clone(), upload.size)?;
         self.transfers.uploads.insert(file, Source::new(upload));
         Ok(Event::Offering { file, name: upload.name.clone(), size: upload.size })
     }
 
-    fn take(&mut self, file: u64, name: &str, folder: &Path) -> Option<Said> {
+    fn take(&mut self, file: u64, name: &str, folder: &Path) -> Option<EventResult> {
         let size = self.conversation.files.take(file)?;
         let error = self.transfers.begin(file, folder, name, size).err()?;
         self.failed(FileId::Peer(file), error.to_string()).map(Ok)

@@ -1,4 +1,4 @@
-//! The test program itself, started once more as its own process.
+//! The test program itself, started again as a separate process.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -8,22 +8,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libtest_mimic::{Arguments, Trial};
 
-/// Names the role of a process that [`Again::start`] started.
+/// The environment variable with the role of a process that [`Again::start`] started.
 const ROLE: &str = "KENDALL_TESTBED_ROLE";
 
-/// One at a time: two that compute would be limited by each other.
+/// One at a time: two busy processes would slow each other down.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// This test program once more, in the role of a server; no other runs beside it, and it is killed when this is dropped.
+/// This test program as a separate process in the role of a server; no other one runs at the same time, and it is killed when
+/// dropped.
 #[derive(Debug)]
 pub struct Again(Child, #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
 
 impl Again {
-    /// Starts the program, whose `main` is [`main`], in a role, and waits until it says that it is [`ready`](Self::ready). Gives what
-    /// follows that word.
+    /// Starts the program, whose `main` is [`main`], in a role, and waits until it reports that it is [`ready`](Self::ready).
+    /// Returns the text that follows that word.
     ///
     /// # Panics
-    /// Where the process cannot be started, or ends without a word.
+    /// Where the process cannot be started, or ends before it is ready.
     pub fn start(role: &str) -> (Self, String) {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let child = Command::new(env::current_exe().expect("a test has a program"))
@@ -36,7 +37,7 @@ impl Again {
         (Self(child, alone), said.expect("the server says when it is ready"))
     }
 
-    /// Says that this process serves, with what the process that started it needs to know.
+    /// Reports that this process serves, with the information that its parent needs.
     pub fn ready(said: &str) {
         println!("\nready {said}");
     }
@@ -61,7 +62,7 @@ pub fn main(serve: fn(&str), tests: &[(&str, fn())]) {
         return serve(&role);
     }
     let trial = |&(name, test): &(&str, fn())| {
-        // The panic's message is on standard error already.
+        // The panic has already printed its message to standard error.
         Trial::test(name, move || catch_unwind(test).map_err(|_| "it panicked".into()))
     };
     libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect()).exit()

@@ -1,15 +1,15 @@
-//! Tests of what belongs to a whole process: signals, limits.
+//! Tests of properties of a whole process: signals, limits.
 
 use std::env;
 use std::process::Command;
 
 const ALONE: &str = "KENDALL_TESTBED_ALONE";
 
-/// Runs a test in its own process: where it returns `true`, this is that process. Call it first in the test, with the
-/// test's full name (`module::function`), and return where it says `false`: the test has then passed over there.
+/// Runs a test in a separate process, and returns `true` in that process. Call it first in the test, with the test's full name
+/// (`module::function`), and return where it returns `false`: the test has then passed in the separate process.
 ///
 /// # Panics
-/// Where the test fails over there.
+/// Where the test fails in the separate process.
 pub fn alone(test: &str) -> bool {
     if env::var_os(ALONE).is_some_and(|alone| alone == test) {
         return true;
@@ -23,7 +23,7 @@ pub fn alone(test: &str) -> bool {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         text.contains("1 passed"),
-        "{test} in a process of its own:\n{text}{}",
+        "{test} in a separate process:\n{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
     false

@@ -1,8 +1,8 @@
 //! A real browser for tests: Debian's Chromium without a window, driven over the DevTools protocol
 //! (<https://chromedevtools.github.io/devtools-protocol/>).
 //!
-//! It speaks over a pipe and not over a port, so nothing on the machine can interfere, and the browser ends when the pipe does,
-//! however the tests end. All tests of a file share one, since it takes a second to start; they take turns.
+//! The connection is a pipe rather than a port, so nothing on the machine can interfere, and the browser ends with the pipe,
+//! however the tests end. All tests of a file share one browser, since it takes a second to start; they take turns.
 
 mod wire;
 
@@ -18,10 +18,10 @@ use wire::Wire;
 
 use crate::left_out::missing;
 
-/// How long a page may take for anything. A browser on a busy machine of two cores needs seconds.
+/// The time limit for a page. A browser on a busy machine of two cores needs seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The one browser of a file of tests, and their turn at it.
+/// The browser of a file of tests, and the lock for their turns.
 static BROWSER: Mutex<Option<Browser>> = Mutex::new(None);
 
 /// A running browser.
@@ -40,7 +40,7 @@ impl std::ops::Deref for Turn {
     }
 }
 
-/// The browser, once it is this test's turn. `None`, with a line that says so, where Chromium is not installed; with `CI` set that
+/// Returns the browser once it is this test's turn. `None`, with a message, where Chromium is not installed; with `CI` set that
 /// is a failure.
 pub fn browser() -> Option<Turn> {
     let mut shared = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,9 +62,9 @@ impl Browser {
         page
     }
 
-    /// An empty page, for what must be set before the first address.
+    /// An empty page, for settings that must precede the first address.
     pub fn blank(&self) -> Page {
-        // Its own window: a tab behind another one is not drawn.
+        // A separate window: a tab behind another one is not drawn.
         let target = self.call(None, "Target.createTarget", json!({"url": "about:blank", "newWindow": true}));
         let target = target["targetId"].as_str().expect("a target has an id").to_owned();
         let attached = self.call(None, "Target.attachToTarget", json!({"targetId": target, "flatten": true}));
@@ -79,7 +79,7 @@ impl Browser {
         page
     }
 
-    /// Files that pages hand out go to this folder.
+    /// Sets the folder for downloads.
     pub fn download_to(&self, folder: &std::path::Path) {
         self.call(
             None,
@@ -93,7 +93,7 @@ impl Browser {
     }
 }
 
-/// A page; closed when dropped. Places are in pixels of the view, from its upper left corner.
+/// A page; closed when dropped. Positions are in pixels of the view, from its upper left corner.
 pub struct Page {
     wire: Arc<Mutex<Wire>>,
     target: String,
@@ -102,15 +102,15 @@ pub struct Page {
 
 /// A picture, row by row, four bytes a pixel: red, green, blue, alpha.
 pub struct Pixels {
-    /// How many pixels a row has.
+    /// The number of pixels in a row.
     pub width: usize,
-    /// How many rows there are.
+    /// The number of rows.
     pub height: usize,
     /// Four bytes a pixel, row by row from the top.
     pub rgba: Vec<u8>,
 }
 
-/// Keys held down.
+/// The keys held down.
 #[derive(Clone, Copy, Debug)]
 pub enum Held {
     /// None.
@@ -147,7 +147,7 @@ impl Page {
         self.event("Page.loadEventFired");
     }
 
-    /// The value of an expression of JavaScript, a promise's once it is kept. Panics with the exception where it throws.
+    /// The value of a JavaScript expression, or of its promise once resolved. Panics with the exception where it throws.
     pub fn eval(&self, expression: &str) -> Value {
         let answer = self.call(
             "Runtime.evaluate",
@@ -157,22 +157,22 @@ impl Page {
         answer["result"]["value"].clone()
     }
 
-    /// The number that an expression gives.
+    /// The number value of an expression.
     pub fn number(&self, expression: &str) -> f64 {
         self.eval(expression).as_f64().unwrap_or_else(|| panic!("no number: {expression}"))
     }
 
-    /// The text that an expression gives.
+    /// The text value of an expression.
     pub fn text(&self, expression: &str) -> String {
         self.eval(expression).as_str().unwrap_or_else(|| panic!("no text: {expression}")).to_owned()
     }
 
-    /// Whether an expression is true, on a page that may be leaving for another one: until that has loaded it is false.
+    /// Whether an expression is true. The page may be navigating to another one: until that has loaded, the result is false.
     pub fn is_true(&self, expression: &str) -> bool {
         let parameters =
             json!({"expression": format!("document.body && !!({expression})"), "returnByValue": true});
         let answer = wire::lock(&self.wire).try_call(Some(&self.session), "Runtime.evaluate", &parameters);
-        // The only error here is that the page with the expression has gone.
+        // The only possible error is that the page of the expression has gone.
         let Ok(answer) = answer else { return false };
         assert!(answer["exceptionDetails"].is_null(), "{expression}\n{:#}", answer["exceptionDetails"]);
         answer["result"]["value"] == true
@@ -195,17 +195,17 @@ impl Page {
         );
     }
 
-    /// What the reader prefers: "light" or "dark".
+    /// Sets the preferred colour scheme: "light" or "dark".
     pub fn colours(&self, scheme: &str) {
         self.media(json!([{"name": "prefers-color-scheme", "value": scheme}]));
     }
 
-    /// The reader's preferences, as the media features of CSS name them.
+    /// Sets the reader's preferences, by the media features of CSS.
     pub fn media(&self, features: Value) {
         self.call("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
-    /// Cuts the page off from the network, or lets it back.
+    /// Disconnects the page from the network, or reconnects it.
     pub fn network(&self, is_there: Network) {
         let offline = matches!(is_there, Network::Lost);
         self.call(
@@ -214,18 +214,18 @@ impl Page {
         );
     }
 
-    /// What is seen of the page.
+    /// The visible part of the page.
     pub fn screenshot(&self) -> Pixels {
         Pixels::decode(&self.png())
     }
 
-    /// What is seen of the page, as a PNG file.
+    /// The visible part of the page, as a PNG file.
     pub fn png(&self) -> Vec<u8> {
         let picture = self.call("Page.captureScreenshot", json!({"format": "png"}));
         STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
-    /// An element, the first that a selector finds, as a PNG file, and nothing else of the page.
+    /// The first element that a selector matches, as a PNG file, without the rest of the page.
     pub fn png_of(&self, selector: &str) -> Vec<u8> {
         let place = self.eval(&format!(
             "{{ const {{ x, y, width, height }} = document.querySelector({selector:?}).getBoundingClientRect();
@@ -238,7 +238,7 @@ impl Page {
         STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
-    /// The page in print.
+    /// The page as printed.
     pub fn pdf(&self) -> Vec<u8> {
         let printed = self.call("Page.printToPDF", json!({"printBackground": false}));
         STANDARD.decode(printed["data"].as_str().expect("a document")).expect("base64")
@@ -263,7 +263,7 @@ impl Page {
         self.mouse("mouseReleased", at, 2, Held::Nothing);
     }
 
-    /// Presses at one place, moves in steps and lets go at another.
+    /// Presses at one position, moves in steps, and releases at another.
     pub fn drag(&self, from: (f64, f64), to: (f64, f64), held: Held) {
         self.mouse("mouseMoved", from, 0, held);
         self.mouse("mousePressed", from, 1, held);
@@ -283,7 +283,7 @@ impl Page {
         );
     }
 
-    /// Two fingers from two places to two others.
+    /// Moves two fingers from two positions to two others.
     pub fn pinch(&self, from: [(f64, f64); 2], to: [(f64, f64); 2]) {
         let fingers = |share: f64| -> Vec<Value> {
             let between = |a: f64, b: f64| a + share * (b - a);
@@ -330,7 +330,7 @@ impl Page {
         );
     }
 
-    /// What went wrong, as the console and the browser's log have it: errors and uncaught exceptions.
+    /// The errors in the console and in the browser's log, and uncaught exceptions.
     pub fn complaints(&self) -> Vec<String> {
         let complaint = |event: &Value| {
             let with = &event["params"];
@@ -344,7 +344,7 @@ impl Page {
         self.events().iter().filter_map(complaint).collect()
     }
 
-    /// The addresses that the page asked for, its own among them; data within the page is not asked for.
+    /// The addresses that the page requested, its own among them, without those of data within the page.
     pub fn requests(&self) -> Vec<String> {
         let asked = |event: &Value| {
             (event["method"] == "Network.requestWillBeSent")
@@ -382,10 +382,10 @@ impl Page {
     }
 }
 
-/// Whether a page reaches the network.
+/// Whether a page has a network.
 #[derive(Clone, Copy, Debug)]
 pub enum Network {
-    /// It does.
+    /// It has one.
     There,
     /// Every request fails.
     Lost,
@@ -393,7 +393,7 @@ pub enum Network {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // A test that fails must say its own reason, not that its page could not be closed.
+        // A test that fails must show its own reason, not that its page could not be closed.
         if !thread::panicking() {
             let mut wire = wire::lock(&self.wire);
             wire.call(None, "Target.closeTarget", &json!({"targetId": self.target}));
@@ -403,7 +403,7 @@ impl Drop for Page {
 }
 
 impl Pixels {
-    /// A PNG file's picture.
+    /// Decodes a PNG file.
     pub fn decode(png: &[u8]) -> Self {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
         decoder
@@ -415,13 +415,13 @@ impl Pixels {
         Self { width: frame.width as usize, height: frame.height as usize, rgba }
     }
 
-    /// Red, green and blue at a place.
+    /// Red, green and blue at a position.
     pub fn at(&self, x: usize, y: usize) -> [u8; 3] {
         let from = 4 * (y * self.width + x);
         [self.rgba[from], self.rgba[from + 1], self.rgba[from + 2]]
     }
 
-    /// How many pixels between two corners are within `tolerance` of a colour in each of its parts.
+    /// The number of pixels between two corners that are within `tolerance` of a colour in each of its parts.
     pub fn count(
         &self,
         (left, top): (f64, f64),

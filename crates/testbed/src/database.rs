@@ -16,7 +16,7 @@ use crate::program::free_port;
 use crate::waiting::{LIMIT, wait_until};
 use crate::{TempDir, has_peer, tempdir};
 
-/// How many databases a server has, each empty at first.
+/// The number of databases of a server, each empty at first.
 pub const SPACES: usize = 8;
 
 /// A kind of database server.
@@ -24,7 +24,7 @@ pub const SPACES: usize = 8;
 pub enum DatabaseKind {
     /// PostgreSQL.
     Postgres,
-    /// MariaDB, without its tables of users: every user may log in.
+    /// MariaDB without its tables of users: any user may log in.
     Mariadb,
     /// Redis, which flushes each write (`appendfsync always`).
     Redis,
@@ -41,8 +41,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Starts a server with these further arguments, and waits until it listens; it may still refuse calls for a moment.
-    /// `None`, with a line that says so, where the server is not installed.
+    /// Starts a server with these additional arguments, and waits until it listens; it may still reject calls for a moment.
+    /// `None`, with a message, where the server is not installed.
     ///
     /// # Panics
     /// Where it is missing while `CI` is set, or does not start.
@@ -66,7 +66,7 @@ impl Database {
         Some(database)
     }
 
-    /// Where one of its [`SPACES`] databases is.
+    /// The URL of one of its [`SPACES`] databases.
     pub fn url(&self, space: usize) -> String {
         let port = self.port;
         match self.kind {
@@ -76,22 +76,22 @@ impl Database {
         }
     }
 
-    /// Where everything is that the server keeps and logs.
+    /// The folder of everything that the server stores and logs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Kills the server with SIGKILL, and all processes that it has started.
+    /// Kills the server and all processes that it has started with SIGKILL.
     ///
     /// # Panics
     /// Where they do not end.
     pub fn kill(&mut self) {
         let children = self.kill_all();
-        // They hold the port and shared memory until they are gone.
+        // They hold the port and shared memory until they have ended.
         wait_until("the server's processes have ended", || children.iter().all(|id| state_of(*id).is_none()));
     }
 
-    /// Kills without waiting for the processes that the server has started, and returns those.
+    /// Kills the server without waiting for the processes that it has started, and returns those.
     fn kill_all(&mut self) -> Vec<u32> {
         let Some(mut child) = self.child.take() else { return Vec::new() };
         let children = children_of(child.id());
@@ -104,12 +104,12 @@ impl Database {
         children
     }
 
-    /// Stops the server's processes without ending them: it answers nothing until [`Database::resume`].
+    /// Stops the server's processes without ending them: it does not answer until [`Database::resume`].
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets a paused server go on.
+    /// Continues a paused server.
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
@@ -122,7 +122,7 @@ impl Database {
         }
     }
 
-    /// Starts the server once more with the data that it has, if it does not run, and waits until it listens.
+    /// Starts the server again with its existing data, if it is not running, and waits until it listens.
     ///
     /// # Panics
     /// Where it does not start.
@@ -157,7 +157,7 @@ impl Database {
             DatabaseKind::Postgres => {
                 as_postgres(&mut command);
                 command.arg("-D").arg(data).args(["-h", "127.0.0.1", "-p", &port, "-k", ""]);
-                // A recovery flushes the whole file system in one call, and not thousands of files.
+                // A recovery flushes the whole file system in one call, instead of thousands of files.
                 command.args(["-c", "shared_buffers=16MB", "-c", "recovery_init_sync_method=syncfs"]);
             }
             DatabaseKind::Mariadb => {
@@ -209,7 +209,7 @@ fn creations() -> String {
     (0..SPACES).map(|space| format!("CREATE DATABASE kendall_{space};\n")).collect()
 }
 
-/// Runs a server that reads statements, and ends when there are no more.
+/// Runs a server that reads statements and ends at the end of its input.
 fn run_statements(mut command: Command) {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = command.spawn().expect("the server can be started");
@@ -221,7 +221,7 @@ fn run_statements(mut command: Command) {
 
 /// Options of every start of MariaDB with this data.
 fn mariadb_options(data: &Path) -> [String; 6] {
-    // Under any other user root would have to give the folder away.
+    // Under any other user, root would have to give the folder away.
     let user = if geteuid().is_root() { "--user=root" } else { "--skip-symbolic-links" };
     let sizes = ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"];
     [
@@ -234,8 +234,8 @@ fn mariadb_options(data: &Path) -> [String; 6] {
     ]
 }
 
-/// Creates the files of a server, and its databases. A server that created them at its first start would not start again after
-/// a kill.
+/// Creates the files of a server, and its databases. A server that created them at its first start would not start again after a
+/// kill.
 fn initialise_mariadb(data: &Path, program: &Path) {
     let mut command = Command::new(program);
     command.args(mariadb_options(data)).arg("--bootstrap");
@@ -249,7 +249,8 @@ fn as_postgres(command: &mut Command) {
     }
 }
 
-/// The user and group that run PostgreSQL in place of root: `postgres`, otherwise `nobody`. `None` for any other user.
+/// The user and group that run PostgreSQL in place of root: `postgres`, otherwise a user without rights. `None` for any other
+/// user.
 fn postgres_ids() -> Option<(u32, u32)> {
     if !geteuid().is_root() {
         return None;

@@ -1,4 +1,5 @@
-//! Hostile input from a seed: cases that can be repeated by their numbers, damage to valid input, and values that no option expects.
+//! Hostile input from a seed: cases that can be repeated by their numbers, damage to valid input, and values that no option
+//! accepts.
 
 mod campaign;
 mod draw;

@@ -1,8 +1,8 @@
-//! What integration tests share: servers that run while a test does, programs on free ports, databases, a browser, hostile input, and the rule for peers that are
-//! not installed.
+//! Shared parts of integration tests: servers that run during a test, programs on free ports, databases, a browser, hostile
+//! input, and the rule for peers that are not installed.
 //!
-//! For tests only: it panics where a test has to fail. It uses no other crate of the workspace, so every crate's tests may use
-//! it.
+//! For tests only: it panics where a test has to fail. It uses no other crate of the workspace, so the tests of every crate may
+//! use it.
 
 #[cfg(feature = "again")]
 pub mod again;

@@ -1,19 +1,19 @@
-//! Tests in their own network namespaces, which vanish with them.
+//! Runs tests in their own network namespaces, which vanish with them.
 
 use std::env;
 use std::process::Command;
 
 use crate::left_out::missing;
 
-/// Set in the process that is within namespaces of its own.
+/// Set in the process that runs in its own namespaces.
 const INSIDE: &str = "KENDALL_TEST_INSIDE";
 
-/// Seconds that a test may take in its namespaces.
+/// The time limit of a test in its namespaces, in seconds.
 const LIMIT: &str = "200";
 
-/// Runs a test of this test program again, in a process with network, mount and user namespaces of its own, in which it may do
-/// what root does; there it is called with `INSIDE` set and runs `test`. `probe` is a command that succeeds where such
-/// namespaces can be had and are of use. `/run` is empty there, so that `ip netns` has names of its own.
+/// Runs a test of this test program again, in a process with its own network, mount and user namespaces, in which it has the
+/// rights of root. There this function is called with `INSIDE` set and runs `test`. `probe` is a command that succeeds where such
+/// namespaces are possible and useful. `/run` is empty there, so that `ip netns` has separate names.
 ///
 /// # Panics
 /// Where the test fails, or, with `CI` set, where the probe does.

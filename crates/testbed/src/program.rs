@@ -1,4 +1,4 @@
-//! A server as its own program.
+//! A server as a separate program.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use crate::waiting::wait_until;
 /// A port that was free a moment ago.
 ///
 /// # Panics
-/// Where there is none.
+/// Where no port is free.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
     listener.local_addr().expect("it is bound").port()
@@ -19,13 +19,13 @@ pub fn free_port() -> u16 {
 /// A program that serves, ended with SIGTERM when this is dropped.
 #[derive(Debug)]
 pub struct Program {
-    /// Where it answers.
+    /// The address at which it answers.
     pub address: SocketAddr,
     child: Child,
 }
 
 impl Program {
-    /// Starts a program that will listen at a port of this machine, and waits until it accepts connections there.
+    /// Starts a program that will listen on a port of this machine, and waits until it accepts connections there.
     ///
     /// # Panics
     /// Where it cannot be started or does not listen within [`crate::LIMIT`].

@@ -1,4 +1,4 @@
-//! A server of the test's own process.
+//! A server in the test's own process.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use crate::waiting::wait_until;
 
 /// A server on a thread of this process, shut down when this is dropped.
 pub struct Running {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     metrics_text: Box<dyn Fn() -> String + Send + Sync>,
     shut_down: Box<dyn Fn() + Send + Sync>,
@@ -48,26 +48,26 @@ impl Running {
         text.lines().find_map(value).map_or(0, |value| value.expect("a whole number"))
     }
 
-    /// How many requests ended with this outcome.
+    /// The number of requests that ended with this outcome.
     pub fn requests(&self, outcome: &str) -> u64 {
         self.metric(&format!("requests_total{{outcome=\"{outcome}\"}}"))
     }
 
-    /// How many connections were closed for this reason.
+    /// The number of connections that were closed for this reason.
     pub fn closed(&self, reason: &str) -> u64 {
         self.metric(&format!("connections_closed_total{{reason=\"{reason}\"}}"))
     }
 
-    /// How many requests wait, and how many workers are busy.
+    /// The number of waiting requests, and of busy workers.
     pub fn levels(&self) -> (u64, u64) {
         (self.metric("requests_waiting"), self.metric("workers_busy"))
     }
 
-    /// Waits until all is at rest, and checks that requests received = requests ended, and connections accepted =
-    /// connections closed + open.
+    /// Waits until the server is idle, and checks that requests received = requests ended, and connections accepted = connections
+    /// closed + open.
     ///
     /// # Panics
-    /// Where that is not so.
+    /// Where the equations do not hold.
     pub fn check_conservation(&self) {
         wait_until("all is at rest", || self.levels() == (0, 0));
         let ended = || self.sum("requests_total{");
@@ -89,12 +89,12 @@ impl Running {
             .sum()
     }
 
-    /// Asks for shutdown; does not wait for it.
+    /// Requests shutdown without waiting for it.
     pub fn shut_down(&self) {
         (self.shut_down)();
     }
 
-    /// Asks for shutdown and waits for it; returns all metrics as they are then.
+    /// Requests shutdown and waits for it; returns the final metrics.
     ///
     /// # Panics
     /// Where the server has failed.
@@ -114,7 +114,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // After a failure the server may not be able to end: its test's own gate may be closed.
+        // After a failure the server may be unable to end, because its test's own gate is closed.
         if !thread::panicking() {
             self.finish();
         }

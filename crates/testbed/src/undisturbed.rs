@@ -1,4 +1,4 @@
-//! Tests that measure time: an attempt that fails is repeated only if the machine was disturbed meanwhile, as a meter beside it saw.
+//! Tests that measure time: an attempt that fails is repeated only if a concurrent meter saw that the machine was disturbed.
 
 use std::fs;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Attempts at most.
+/// The most attempts.
 const ATTEMPTS: usize = 5;
-/// The meter sleeps for this time, again and again.
+/// The length of each of the meter's sleeps.
 const NAP: Duration = Duration::from_millis(1);
-/// A sleep that takes longer by this shows a pause of the machine.
+/// A sleep that is late by this time indicates a pause of the machine.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Sleeps that are longer by this share of the whole time show that other programs had the processors.
+/// Sleeps that are late by this share of the whole time indicate that other programs had the processors.
 const LATE_SHARE: f64 = 0.1;
-/// A share of all processor time above this, taken by other machines of the host, disturbs.
+/// A share of all processor time above this, taken by other machines of the host, counts as a disturbance.
 const STOLEN_SHARE: f64 = 0.02;
 
-/// The result of the first attempt that succeeds. A failed one is repeated, and reported, if the machine was disturbed.
+/// Returns the result of the first attempt that succeeds. Repeats and reports a failed one if the machine was disturbed.
 ///
 /// # Panics
 /// Where an attempt fails on an undisturbed machine, or all fail.
@@ -38,7 +38,7 @@ pub fn unless_disturbed<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T 
     panic!("the machine was disturbed in each of {ATTEMPTS} attempts: {reasons:#?}")
 }
 
-/// A thread that sleeps beside a test and sees when it wakes late.
+/// A thread that sleeps during a test and records when it wakes late.
 struct Meter {
     began: Instant,
     stolen: Stolen,
@@ -88,7 +88,7 @@ impl Meter {
     }
 }
 
-/// Processor time since the machine started, as the first line of `/proc/stat` has it; zeros where there is no such file.
+/// Processor time since the machine started, from the first line of `/proc/stat`; zeros where there is no such file.
 struct Stolen {
     stolen: u64,
     all: u64,
@@ -98,7 +98,7 @@ impl Stolen {
     fn now() -> Self {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         let ticks = text.lines().next().unwrap_or_default().split_whitespace().skip(1);
-        // User, nice, system, idle, waiting, interrupts twice, stolen; what follows is part of the first two.
+        // User, nice, system, idle, iowait, irq, softirq, steal; the rest is part of the first two.
         let ticks: Vec<u64> = ticks.take(8).filter_map(|ticks| ticks.parse().ok()).collect();
         Self { stolen: ticks.get(7).copied().unwrap_or_default(), all: ticks.iter().sum() }
     }

@@ -1,11 +1,11 @@
-//! Waiting for what another thread or process does.
+//! Waits for another thread or process.
 
 use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes that a test waits for, so that a test that hangs fails instead.
+/// Longer than any wait of a test takes, so that a test that hangs fails instead.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds.
@@ -20,10 +20,10 @@ pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Waits until a program has written a line into a file, and gives that line without its end.
+/// Waits until a program has written a line into a file, and returns that line without its end.
 ///
 /// # Panics
-/// Where it is not there within [`LIMIT`].
+/// Where the line is not there within [`LIMIT`].
 pub fn written_line(path: &Path) -> String {
     let line = || fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
     wait_until(&format!("{} has a line", path.display()), || line().is_some());

@@ -80,7 +80,7 @@ pub enum TunnelError {
     /// The peer does not keep to the protocol.
     #[error("{0}")]
     Protocol(String),
-    /// The connection is gone.
+    /// The connection is lost.
     #[error("the connection was lost: {0}")]
     Lost(io::Error),
     /// Finding or reaching the server.

@@ -70,8 +70,8 @@ pub(crate) fn is_valid(header: &[u8], length: usize, mtu: u16) -> bool {
     header[0] & !FLAGS == 0 && sums_fit && fits
 }
 
-/// Divides joined datagrams into their own packets, for a peer whose kernel does not know them. Each has a header of
-/// nothing to do. Packets that cannot be divided are none.
+/// Divides joined datagrams into their own packets, for a peer whose kernel does not know them. Each has an empty
+/// offload header. Packets that cannot be divided are dropped.
 pub(crate) fn split_udp(header: &[u8], joined: &mut [u8], mut each: impl FnMut(&[u8; BYTES], &[u8])) {
     let Ok(header) = VirtioNetHdr::decode(header) else { return };
     let (most, is_v6) =

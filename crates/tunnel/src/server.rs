@@ -33,9 +33,9 @@ pub struct ServerSettings {
     pub name: String,
     /// Its key.
     pub keys: KeyDirectory,
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Whom it admits.
+    /// The clients that it admits.
     pub authorized: Arc<AuthorizedKeys>,
     /// The networks of the tunnel.
     pub pool: Pool,

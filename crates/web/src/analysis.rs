@@ -1,4 +1,4 @@
-//! What the pages ask of the analysis: the report of a run, and a comparison of runs.
+//! The interface to the analysis: the report of a run, and a comparison of runs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,30 +8,30 @@ use kendall_evidence::compare::{Comparison, Terms, compare};
 use kendall_report::analyse_into_page;
 use kendall_system::System;
 
-/// Writes `report.html` of the run or the recorded load in a folder, or says why not.
+/// Writes `report.html` for the run or the recorded load in a folder, or returns why it cannot.
 type WriteReport = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
-/// Compares runs, each with a name and its folder, the first with all others, or says why not.
+/// Compares runs, each with a name and its folder, the first with all others, or returns why it cannot.
 type CompareRuns = dyn Fn(&[(String, PathBuf)]) -> Result<Compared, String> + Send + Sync;
 
-/// The analysis as the pages ask for it.
+/// The functions of the analysis that pages need.
 pub(crate) struct Analysis {
     pub(crate) write_report: Box<WriteReport>,
     pub(crate) compare: Box<CompareRuns>,
 }
 
-/// Runs that were compared.
+/// A comparison of runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Compared {
-    /// What was found.
+    /// The result.
     pub(crate) comparison: Comparison,
-    /// On which terms.
+    /// The terms of the comparison.
     pub(crate) terms: Terms,
-    /// What was left out, and why, a sentence each without its full stop.
+    /// What was left out, and why: sentences without a full stop.
     pub(crate) left_out: Vec<String>,
 }
 
 impl Analysis {
-    /// The analysis of runs of these systems.
+    /// The analysis for runs of these systems.
     pub(crate) fn of(systems: &'static [System]) -> Self {
         let write_report = move |folder: &Path| {
             analyse_into_page(folder, systems).map(drop).map_err(|error| error.to_string())
@@ -41,7 +41,7 @@ impl Analysis {
     }
 }
 
-/// As `kendall compare` does it, on its usual terms.
+/// As `kendall compare` does it, on its default terms.
 fn compared(runs: &[(String, PathBuf)], systems: &'static [System]) -> Result<Compared, String> {
     let named: Vec<(String, Vec<PathBuf>)> =
         runs.iter().map(|(name, folder)| (name.clone(), vec![folder.clone()])).collect();

@@ -1,4 +1,4 @@
-//! Stopping runs, and taking up again those that were interrupted, as their own processes that outlive this one.
+//! Stops runs, and resumes interrupted ones as separate processes that outlive this one.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -17,40 +17,40 @@ use tokio::process::{Child, Command};
 
 use crate::id::RunId;
 
-/// This many runs that were taken up here go on at once: they share the machine, and disturb each other.
+/// The most resumed runs at once: they share the machine, and disturb each other.
 const MOST_CHILDREN: usize = 2;
-/// The newest runs that failed, with their errors: this many.
+/// The number of failed runs whose errors are kept.
 const MOST_NOTES: usize = 32;
-/// What such a run says on its standard error, in its folder.
+/// The file in the run's folder for its standard error.
 const LOG: &str = "resume.log";
-/// A longer log begins anew.
+/// A longer log is truncated.
 const LONGEST_LOG_BYTES: u64 = 1 << 20;
-/// How often its length is looked at.
+/// The time between two checks of its length.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// This many of its last lines are shown where it failed.
+/// The number of its last lines that the page shows after a failure.
 const LINES_SHOWN: usize = 8;
 
-/// Why a run is not stopped or taken up.
+/// Why a run cannot be stopped or resumed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ActionError {
-    #[error("this run does not go on, so there is nothing to stop")]
+    #[error("this run is not running, so there is nothing to stop")]
     NotRunning,
-    #[error("this run goes on already")]
+    #[error("this run is already running")]
     Running,
-    #[error("this run was not begun by this user on this machine, or its experiment has changed since")]
+    #[error("this run was not started by this user on this machine, or its experiment has changed since")]
     Foreign,
-    #[error("{MOST_CHILDREN} runs that were taken up here go on; wait for one, or stop it")]
+    #[error("{MOST_CHILDREN} resumed runs are running; wait for one to end, or stop one")]
     Enough,
     #[error("the run cannot be stopped: {0}")]
     Stop(std::io::Error),
-    #[error("the run cannot be taken up: {0}")]
+    #[error("the run cannot be resumed: {0}")]
     Start(std::io::Error),
 }
 
-/// The runs that were taken up here.
+/// The runs that this process has resumed.
 #[derive(Debug)]
 pub(crate) struct Children {
-    /// What takes a run up: `PROGRAM run --resume FOLDER`.
+    /// The program that resumes a run: `PROGRAM run --resume FOLDER`.
     program: PathBuf,
     known: Mutex<Known>,
 }
@@ -59,18 +59,18 @@ pub(crate) struct Children {
 struct Known {
     going: Vec<RunId>,
     notes: HashMap<RunId, String>,
-    /// Whose notes there are, the oldest first.
+    /// The runs with a note, the oldest first.
     order: VecDeque<RunId>,
 }
 
-/// Asks a run to stop, as Ctrl-C would, in its folder.
+/// Interrupts the run in a folder, as Ctrl-C would.
 ///
 /// # Errors
-/// Fails where it does not go on, or belongs to another user.
+/// Fails where the run is not running, or belongs to another user.
 pub(crate) fn stop(folder: &Folder) -> Result<(), ActionError> {
     let folder = &folder.path();
     let head = Head::read(folder).ok().filter(Head::is_running).ok_or(ActionError::NotRunning)?;
-    // The folder of another person may name any process as that of its run.
+    // A folder of another user may name any process as that of its run.
     if !origin::is_ours(folder) {
         return Err(ActionError::Foreign);
     }
@@ -78,7 +78,7 @@ pub(crate) fn stop(folder: &Folder) -> Result<(), ActionError> {
     interrupt(pid, &head.process).map_err(|error| ActionError::Stop(error.into()))
 }
 
-/// A number of a process may be given to another while one looks; what is held on to is not.
+/// The kernel may reuse a process number at any time; a pidfd always refers to the same process.
 fn interrupt(pid: Pid, process: &Process) -> rustix::io::Result<()> {
     let held = pidfd_open(pid, PidfdFlags::empty())?;
     if !process.is_there() {
@@ -92,18 +92,18 @@ impl Children {
         Self { program, known: Mutex::default() }
     }
 
-    /// Takes a run up again, in its own process. `held` is its folder, and `folder` the name of that.
+    /// Resumes a run in a separate process. `held` is its open folder, and `folder` the path.
     ///
     /// # Errors
-    /// Fails where another user began the run, where it goes on already, where enough others do, or where the process cannot be
-    /// started.
+    /// Fails where another user started the run, where it is already running, where too many others are, or where the process
+    /// cannot be started.
     pub(crate) fn resume(
         self: &Arc<Self>,
         id: &RunId,
         held: &Folder,
         folder: &Path,
     ) -> Result<(), ActionError> {
-        // The process looks at the signature again, of the experiment that it reads.
+        // The process checks the signature of the experiment again when it reads it.
         if !origin::is_ours(&held.path()) {
             return Err(ActionError::Foreign);
         }
@@ -135,7 +135,7 @@ impl Children {
     fn start(&self, held: &Folder, folder: &Path) -> io::Result<(Child, File)> {
         let log = held.path().join(LOG);
         create(&log)?;
-        // Written at its end, so that it can be cut off meanwhile.
+        // Opened for appending, so that it can be truncated meanwhile.
         let log = append(&log, 0o600)?;
         let child = Command::new(&self.program)
             .args(["run", "--resume"])
@@ -143,7 +143,7 @@ impl Children {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log.try_clone()?)
-            // Ctrl-C is for the page; the run goes on, and can be watched again.
+            // Ctrl-C at the terminal stops the page only; the run continues, and can be watched again.
             .process_group(0)
             .kill_on_drop(false)
             .spawn()?;
@@ -171,7 +171,7 @@ impl Children {
         }
     }
 
-    /// With what taking up a run ended, where that failed.
+    /// The error of a run that failed after it was resumed.
     pub(crate) fn note(&self, id: &RunId) -> Option<String> {
         self.known().notes.get(id).cloned()
     }
@@ -181,25 +181,25 @@ impl Children {
     }
 }
 
-/// Begins a log anew that has become too long; what is written next stands at its beginning.
+/// Truncates a log that has become too long; the next output is at its beginning.
 fn shorten(log: &File) {
     if log.metadata().is_ok_and(|metadata| metadata.len() > LONGEST_LOG_BYTES) {
-        // On a full disk it stays as long as it is.
+        // On a full disk the log keeps its length.
         let _ = log.set_len(0);
     }
 }
 
-/// What to say of a run that ended so. Those that were stopped, and those that are done but missed what was expected, ended well.
+/// The note on how a run ended. A run that was stopped, or that is done but missed its expectations, has no note.
 fn failure(status: ExitStatus, mut log: &File) -> Option<String> {
     const ENDED_WELL: [i32; 4] = [0, 3, 4, 130];
     if status.code().is_some_and(|code| ENDED_WELL.contains(&code)) {
         return None;
     }
     let mut text = Vec::new();
-    // What can be read of it is shown.
+    // Shows the part of the log that is readable.
     let _ = log.rewind().and_then(|()| log.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();
     let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
-    Some(format!("Taking it up again ended with {status}:\n{}", last.join("\n")))
+    Some(format!("The resumed run ended with {status}:\n{}", last.join("\n")))
 }

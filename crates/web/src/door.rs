@@ -1,18 +1,18 @@
-//! Who may come in: decided from a request's head alone.
+//! Access control, decided from a request's head alone.
 //!
-//! On a loopback address the Host header must name this machine, or a page from elsewhere could reach it under a name of its
-//! own that leads here (DNS rebinding), and everything can be read. What starts or stops a program needs the token, and must
-//! come from a page of this site. On any other address everything needs the token. A browser brings it once in the address,
-//! and then in a cookie.
+//! On a loopback address reading needs no token, but the Host header must name this machine: otherwise a page from another site
+//! could reach this one by a host name that resolves to it (DNS rebinding). A request that starts or stops a program needs the
+//! token, and must come from a page of this site. On any other address every request needs the token. A browser sends it once in
+//! the URL, and from then on in a cookie.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 
-/// A token has no fewer characters.
+/// The least length of a token.
 pub(crate) const LEAST_TOKEN: usize = 16;
 
-/// Who may come in.
+/// The rules of access.
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
     address: SocketAddr,
@@ -20,44 +20,44 @@ pub(crate) struct Door {
     readers: Readers,
 }
 
-/// Who may read.
+/// Which clients may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// Everybody who can reach the address.
+    /// All that can reach the address.
     All,
-    /// Those who have the token.
+    /// Those with the token.
     WithToken,
 }
 
-/// What the door says to a request.
+/// The decision on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Come in.
+    /// Allowed.
     Open,
-    /// Come in, and bring this cookie from now on.
+    /// Allowed, and the answer sets this cookie.
     Known(String),
-    /// Stay out, and why.
+    /// Denied, and why.
     Refused(StatusCode, &'static str),
 }
 
 impl Door {
-    /// The door of a site at an address that is listened on.
+    /// The access control of a site that listens on an address.
     pub(crate) fn new(address: SocketAddr, token: String, readers: Readers) -> Self {
         Self { address, token, readers }
     }
 
-    /// Whether a token is one: long enough, and nothing that an address or a cookie would have to encode.
+    /// Whether a token is valid: long enough, and without characters that a URL or a cookie would have to encode.
     pub(crate) fn is_token(text: &str) -> bool {
         text.len() >= LEAST_TOKEN
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     }
 
-    /// What it says to a request with this method, query and headers.
+    /// Decides on a request with this method, query and headers.
     pub(crate) fn entry(&self, method: &Method, query: Option<&str>, headers: &HeaderMap) -> Entry {
         let Some(host) = text(headers, header::HOST.as_str()) else {
             return Entry::Refused(StatusCode::BAD_REQUEST, "the request names no host");
         };
-        // A proxy before this server may have looked at the other one (RFC 9112, section 3.2).
+        // A proxy before this server may have checked another one of them (RFC 9112, section 3.2).
         if headers.get_all(header::HOST).iter().count() > 1 {
             return Entry::Refused(StatusCode::BAD_REQUEST, "the request names several hosts");
         }
@@ -69,7 +69,7 @@ impl Door {
         }
         let changes = !matches!(*method, Method::GET | Method::HEAD);
         if changes && !text(headers, header::ORIGIN.as_str()).is_some_and(|origin| is_origin(origin, host)) {
-            return Entry::Refused(StatusCode::FORBIDDEN, "this can be asked only by a page of this site");
+            return Entry::Refused(StatusCode::FORBIDDEN, "only a page of this site may send this request");
         }
         match self.known(query, headers) {
             Some(known) => known,
@@ -81,10 +81,10 @@ impl Door {
         }
     }
 
-    /// Whether the token is there, and whether it is yet to become a cookie.
+    /// Whether the request has the token, and whether the cookie is still to be set.
     fn known(&self, query: Option<&str>, headers: &HeaderMap) -> Option<Entry> {
         let token = &self.token;
-        // Cookies are shared among the ports of a host, so their name tells.
+        // Ports of a host share their cookies, so the cookie's name contains the port.
         let name = format!("kendall-{}", self.address.port());
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut cookies =
@@ -103,9 +103,9 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether a Host header names this machine as itself.
+/// Whether a Host header names this machine as loopback.
 fn is_this_machine(host: &str) -> bool {
-    // [::1]:8080, 127.0.0.1:8080, localhost:8080; the port is the client's business, it may go through a tunnel.
+    // [::1]:8080, 127.0.0.1:8080, localhost:8080; the port is not checked, since the client may use a tunnel.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
         _ => host,
@@ -114,14 +114,14 @@ fn is_this_machine(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether an Origin header is that of the site that was asked.
+/// Whether an Origin header is that of this site.
 fn is_origin(origin: &str, host: &str) -> bool {
-    // A proxy before it may speak TLS.
+    // A proxy before this server may speak TLS.
     let of = |scheme| origin.strip_prefix(scheme).is_some_and(|of| of.eq_ignore_ascii_case(host));
     of("http://") || of("https://")
 }
 
-/// In a time that does not tell where they differ.
+/// Compares in constant time, so that the time does not reveal where they differ.
 fn are_equal(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

@@ -1,10 +1,10 @@
-//! Why the page cannot be served.
+//! Why the site cannot be served.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the page cannot be served.
+/// Why the site cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum WebError {
@@ -14,11 +14,11 @@ pub enum WebError {
     Bind { address: SocketAddr, source: io::Error },
     #[error("{} cannot be read: {source}; name the folder that holds results", folder.display())]
     NoFolder { folder: PathBuf, source: io::Error },
-    #[error("{} is one run; name the folder that holds results, which is mostly two above it", .0.display())]
+    #[error("{} is one run; name the folder that holds results, which is usually two levels above", .0.display())]
     OneRun(PathBuf),
     #[error("a token has at least {least} characters, of A–Z, a–z, 0–9, - and _")]
     Token { least: usize },
-    #[error("cannot draw a token by chance: {0}")]
+    #[error("cannot draw a random token: {0}")]
     Chance(io::Error),
     #[error("cannot serve: {0}")]
     Runtime(io::Error),

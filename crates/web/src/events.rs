@@ -1,5 +1,5 @@
-//! What a run says of itself, as server-sent events: all that is known first, then what is new, with a number by which a
-//! browser that lost the connection goes on where it was.
+//! The state of a run as server-sent events: first everything known, then what is new. Each event has a number, from which a
+//! browser that lost the connection continues.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::server::left;
-use crate::watch::Seen;
+use crate::watch::RunStatus;
 
-/// This many watch at once; one more is told to come again.
+/// The most watchers at once; a further one gets an error and has to try again.
 pub(crate) const MOST_WATCHERS: usize = 128;
-/// A browser that lost the connection comes again after this.
+/// The time after which a browser that lost the connection reconnects.
 const RETRY: Duration = Duration::from_secs(1);
-/// Where nothing happens, something is sent so often, by which both sides know that the other is there.
+/// The interval of keep-alive messages, by which both sides notice that the other is gone.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// One who watches.
+/// A watcher.
 struct Watcher {
-    seen: watch::Receiver<Arc<Seen>>,
-    /// What it has got so far.
+    seen: watch::Receiver<Arc<RunStatus>>,
+    /// What it has received so far.
     mark: String,
     first: bool,
     leaving: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
 }
 
-/// Events after a mark until the browser goes away or the server stops.
+/// Events after a mark, until the browser disconnects or the server stops.
 pub(crate) fn events(
-    seen: watch::Receiver<Arc<Seen>>,
+    seen: watch::Receiver<Arc<RunStatus>>,
     mark: String,
     leaving: watch::Receiver<bool>,
     place: OwnedSemaphorePermit,
@@ -47,7 +47,7 @@ pub(crate) fn events(
             }
         }
         let seen = Arc::clone(&watcher.seen.borrow_and_update());
-        // Numbers and texts have a form in JSON.
+        // Numbers and texts always serialise to JSON.
         let data = serde_json::to_string(&seen.event(&watcher.mark)).ok()?;
         let event = Event::default().id(seen.mark()).data(data);
         let event = if watcher.first { event.retry(RETRY) } else { event };
@@ -57,7 +57,7 @@ pub(crate) fn events(
     });
     let heartbeat = KeepAlive::new().interval(HEARTBEAT);
     let mut response = Sse::new(events).keep_alive(heartbeat).into_response();
-    // A proxy in between is not to wait for more.
+    // Stops proxies from buffering the stream.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -1,4 +1,4 @@
-//! The files of runs: read only, and never one outside of the run that was named, whatever links lead there.
+//! The files of runs: read only, and never a file outside of the named run, wherever links lead.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use tokio::io::AsyncReadExt;
 
 use crate::id::encoded;
 
-/// So much of a file is read at once.
+/// The size of the pieces in which a file is read.
 const PIECE_BYTES: usize = 64 * 1024;
-/// This many trials are listed with their files.
+/// The most trials that are listed with their files.
 const MOST_TRIALS: usize = 400;
-/// This many files of a folder are listed.
+/// The most files of a folder that are listed.
 const MOST_FILES: usize = 40;
 
-/// What a report may do in a browser: run its scripts, look as it says itself, and save files. The sandbox gives it an origin of
-/// its own, so that it reaches neither a network nor this site, its cookie or its storage.
+/// What a report may do in a browser: run its scripts, use its own styles, and save files. The sandbox gives it a separate
+/// origin, so that it reaches neither a network nor this site, its cookie or its storage.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A file of this name as an answer, read in pieces while it is sent.
+/// Answers with a file of this name, which is read in pieces while it is sent.
 pub(crate) async fn send(file: std::fs::File, path: &Path) -> std::io::Result<Response> {
     let file = File::from_std(file);
     let length = file.metadata().await?.len();
     let pieces = stream::try_unfold((file, length), |(mut file, left)| async move {
-        // What has grown since is not sent: its length has been.
+        // Bytes that were added since are not sent: the length is already in the header.
         let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(left).unwrap_or(PIECE_BYTES))];
         let read = file.read(&mut piece).await?;
         piece.truncate(read);
@@ -44,7 +44,7 @@ pub(crate) async fn send(file: std::fs::File, path: &Path) -> std::io::Result<Re
     Ok(response)
 }
 
-/// What a browser is told that a file is. What it cannot show it saves.
+/// The media type of a file. The browser saves a file that it cannot show.
 fn kind(path: &Path) -> &'static str {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("html") => "text/html; charset=utf-8",
@@ -57,11 +57,11 @@ fn kind(path: &Path) -> &'static str {
     }
 }
 
-/// A file that can be fetched.
+/// A file for download.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) name: String,
-    /// Relative to the page of the run.
+    /// The address relative to the page of the run.
     pub(crate) address: String,
     pub(crate) size: String,
 }
@@ -78,11 +78,11 @@ pub(crate) struct TrialFiles {
 pub(crate) struct RunFiles {
     pub(crate) own: Vec<Link>,
     pub(crate) trials: Vec<TrialFiles>,
-    /// How many more trials there are.
+    /// The number of further trials.
     pub(crate) more: usize,
 }
 
-/// The files of the run in a folder, those of its trials by trial.
+/// The files of the run in a folder, and those of each of its trials.
 pub(crate) fn listed(folder: &Path) -> RunFiles {
     let mut names = names(&folder.join("trials"));
     let more = names.len().saturating_sub(MOST_TRIALS);
@@ -97,7 +97,7 @@ pub(crate) fn listed(folder: &Path) -> RunFiles {
 fn links(folder: &Path, before: &str) -> Vec<Link> {
     let link = |name: String| {
         let metadata = std::fs::metadata(folder.join(&name)).ok()?;
-        // What begins with a dot, or is being written, is nobody's business.
+        // Hidden files, and files that are being written, are not listed.
         let shown = metadata.is_file() && !name.starts_with('.') && !name.ends_with(".tmp");
         shown.then(|| Link {
             address: format!("{before}{}", encoded(&name)),
@@ -108,7 +108,7 @@ fn links(folder: &Path, before: &str) -> Vec<Link> {
     names(folder).into_iter().filter_map(link).take(MOST_FILES).collect()
 }
 
-/// The names of what lies in a folder, in order.
+/// The names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -116,7 +116,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A length as people read it: `3.1 MB`.
+/// A length for people: `3.1 MB`.
 fn size(bytes: u64) -> String {
     let scaled = |unit: f64| kendall_stats::number::significant(bytes as f64 / unit, 2);
     match bytes {
@@ -127,13 +127,13 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A small text that does not change while this program runs.
+/// A small text that is constant while this program runs.
 pub(crate) fn asset(text: impl Into<Arc<str>>, kind: &'static str) -> Response {
     let text: Arc<str> = text.into();
     let mut response = Body::from(text.to_string()).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Its address names the build.
+    // The address contains the build.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
     response
 }

@@ -1,28 +1,28 @@
-//! Heavy work, such as analysing a run: one piece at a time, on a thread that gives way to all others, since beside it may run
-//! what is being measured.
+//! Runs heavy work, such as analysing a run: one piece at a time, on a thread at low priority, since a measurement may be running
+//! on the same machine.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
 
-/// Who has waited this long for others is told to come again.
+/// The longest wait for other work; after it, the request fails and has to be repeated.
 const WAIT: Duration = Duration::from_secs(60);
-/// This many wait at most.
+/// The most requests that wait.
 const MOST_WAITING: usize = 8;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HeavyError {
-    #[error("others have asked for so much that this has to wait; come again")]
+    #[error("the server is busy with other requests; try again")]
     Busy,
     #[error("{0}")]
     Failed(String),
-    #[error("this came to no end; what went wrong stands where kendall web runs")]
+    #[error("the work failed; the terminal of kendall web shows the error")]
     Lost,
 }
 
-/// Does heavy work, one piece at a time.
+/// Runs heavy work, one piece at a time.
 #[derive(Debug)]
 pub(crate) struct Heavy {
     one: Arc<Semaphore>,
@@ -34,7 +34,7 @@ impl Heavy {
         Self { one: Arc::new(Semaphore::new(1)), waiting: Semaphore::new(MOST_WAITING) }
     }
 
-    /// Does a piece of work when it is its turn. It comes to its end even where nobody waits for it any more.
+    /// Runs a piece of work when it is its turn. It finishes even if its request has gone.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -44,9 +44,9 @@ impl Heavy {
         let turn = turn.map_err(|_| HeavyError::Busy)?.map_err(|_| HeavyError::Lost)?;
         let (say, hear) = oneshot::channel();
         let thread = std::thread::Builder::new().name("heavy".into()).spawn(move || {
-            // Refused only to whoever may not even give way; then it is as before others as they are.
+            // Lowering the priority can fail; the thread then runs at the default priority.
             let _ = rustix::process::setpriority_process(None, 19);
-            // Nobody may be listening any more.
+            // The request may have gone.
             let _ = say.send(work());
             drop(turn);
         });

@@ -1,17 +1,17 @@
-//! Which run is meant: `EXPERIMENT/INSTANT`, the names of its folder and of the one above it.
+//! The identity of a run: `EXPERIMENT/INSTANT`, the names of its folder and of the one above it.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Stands for the results folder itself, where a run lies directly in it.
+/// Stands for the results folder itself, for a run directly in it.
 pub(crate) const HERE: &str = "-";
-/// What need not be encoded in a part of an address.
+/// The characters that need no encoding in a part of a URL.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'=').remove(b',');
 
-/// Which run is meant. It is a name only: whether there is such a folder is another question.
+/// The identity of a run. It is only a name: such a folder need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RunId {
     experiment: String,
@@ -19,30 +19,30 @@ pub(crate) struct RunId {
 }
 
 impl RunId {
-    /// From the two names; `None` where one of them could lead elsewhere.
+    /// Combines the two names; `None` where one of them could lead to another folder.
     pub(crate) fn new(experiment: &str, stamp: &str) -> Option<Self> {
         (is_name(experiment) && is_name(stamp))
             .then(|| Self { experiment: experiment.into(), stamp: stamp.into() })
     }
 
-    /// From `EXPERIMENT/INSTANT`.
+    /// Parses `EXPERIMENT/INSTANT`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (experiment, stamp) = text.split_once('/')?;
         Self::new(experiment, stamp)
     }
 
-    /// The name of its folder, mostly the instant at which it began.
+    /// The name of its folder, usually the instant at which it started.
     pub(crate) fn stamp(&self) -> &str {
         &self.stamp
     }
 
-    /// Its part of an address.
+    /// Its part of a URL.
     pub(crate) fn address(&self) -> String {
         format!("{}/{}", encoded(&self.experiment), encoded(&self.stamp))
     }
 
-    /// Its folder under the results, if it is one: a folder with a manifest that links lead not out of the results.
-    /// `results` is a canonical path.
+    /// Its folder under the results, if it is a run: a folder with a manifest, and no link leads out of the results. `results` is
+    /// a canonical path.
     pub(crate) fn folder(&self, results: &Path) -> Option<PathBuf> {
         let above = if self.experiment == HERE { results.to_owned() } else { results.join(&self.experiment) };
         let folder = above.join(&self.stamp).canonicalize().ok()?;
@@ -57,12 +57,12 @@ impl fmt::Display for RunId {
     }
 }
 
-/// A name as a part of an address.
+/// A name as a part of a URL.
 pub(crate) fn encoded(name: &str) -> String {
     utf8_percent_encode(name, PLAIN).to_string()
 }
 
-/// Whether it is the name of something within a folder, and nothing else.
+/// Whether the name is a single component of a path.
 fn is_name(text: &str) -> bool {
     let mut parts = Path::new(text).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == text)

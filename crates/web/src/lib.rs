@@ -1,11 +1,11 @@
-//! The live page: a list of runs, each run as it happens, its report and its files, and a comparison of any two.
+//! The site of `kendall web`: a list of runs, each run as it happens, its report and its files, and a comparison of any two.
 //!
-//! It reads what runs leave in their folders, among it what they say of themselves while they go on, so any run that any
-//! terminal has begun can be watched, and this program can be stopped and started at any time. It measures nothing: reports and
-//! comparisons are those of the analysis, drawn as the command line draws them.
+//! The site reads the files that runs write, the live state among them. So it can show a run that was started in any terminal,
+//! and this program can be stopped and started at any time. It measures nothing: reports and comparisons are those of the
+//! analysis, as on the command line.
 //!
-//! Nothing comes from a network but the requests of browsers: scripts and styles are within. Each bound on what a client can
-//! ask for stands with what it bounds.
+//! The site loads nothing from a network: scripts and styles are embedded. Each limit on what a client can request is documented
+//! next to what it limits.
 
 mod analysis;
 mod children;
@@ -38,35 +38,35 @@ use crate::id::{HERE, RunId};
 
 pub use error::WebError;
 
-/// Bytes of chance in a token that is drawn.
+/// The number of random bytes in a token.
 const TOKEN_BYTES: usize = 24;
 
-/// What is served.
+/// The settings of a site.
 #[derive(Debug)]
 pub struct Site {
     /// The folder that holds results.
     pub results: PathBuf,
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// What browsers need to start and stop runs, and, unless only this machine can reach the address, to read. If it is
-    /// given here, they need it to read on any address; without one, one is drawn.
+    /// The token, which browsers need to start and stop runs, and also to read where other machines can reach the address. If it
+    /// is given here, they need it to read on any address. Without it, a random one is drawn.
     pub token: Option<String>,
-    /// The program that takes up runs: `PROGRAM run --resume FOLDER`.
+    /// The program that resumes runs: `PROGRAM run --resume FOLDER`.
     pub program: PathBuf,
-    /// The systems that runs can be of.
+    /// The systems of the runs.
     pub systems: &'static [System],
 }
 
-/// How long a site is served.
+/// When a site stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Until SIGINT or SIGTERM.
+    /// On SIGINT or SIGTERM.
     Signal,
-    /// Until one of these, or the end of standard input: so as not to outlive whoever started it.
+    /// On one of these, or at the end of standard input: the site then does not outlive the program that started it.
     SignalOrEndOfInput,
 }
 
-/// A site that is listened for.
+/// A site that listens.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -78,10 +78,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens for a site.
+    /// Opens the socket of a site.
     ///
     /// # Errors
-    /// Fails where the address is in use, the folder is not one of results, or the token is too short.
+    /// Fails where the address is in use, where the folder holds no results, or where the token is too short.
     pub fn bind(mut site: Site) -> Result<Self, WebError> {
         let folder = site.results.clone();
         site.results =
@@ -128,7 +128,7 @@ impl Server {
     }
 
     fn at(&self, path: &str) -> String {
-        // An address that means all is none that one can go to.
+        // A browser cannot open the unspecified address.
         let mut to = self.address;
         if to.ip().is_unspecified() {
             to.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
@@ -136,10 +136,10 @@ impl Server {
         format!("http://{to}{path}?token={}", self.token)
     }
 
-    /// Serves it.
+    /// Serves the site.
     ///
     /// # Errors
-    /// Fails where the operating system refuses what a server needs.
+    /// Fails where the operating system refuses a resource.
     pub fn serve(self, until: Until) -> Result<(), WebError> {
         self.serve_until(async move {
             let told = async {
@@ -154,9 +154,9 @@ impl Server {
         })
     }
 
-    /// Serves it until something is ready.
+    /// Serves the site until a future is ready.
     fn serve_until(self, stop: impl Future<Output = ()>) -> Result<(), WebError> {
-        // One thread is enough for ten browsers, and leaves the others to what is measured.
+        // One thread is enough for ten browsers, and leaves the other cores to measurements.
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(WebError::Runtime)?;
         let served = runtime.block_on(async {
@@ -166,7 +166,7 @@ impl Server {
             server::serve(listener, pages, stop, leaving).await;
             Ok(())
         });
-        // A report that is being written need not be waited for: it appears as a whole or not at all.
+        // There is no need to wait for a report that is being written: it appears as a whole or not at all.
         runtime.shutdown_timeout(Duration::from_millis(100));
         served
     }
@@ -179,18 +179,18 @@ async fn signalled() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits for the end of standard input, on its own thread, which cannot be called off.
+/// Waits for the end of standard input, on a separate thread, which cannot be cancelled.
 async fn end_of_input() {
     let (say, hear) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // An error is an end, too.
+        // An error counts as the end, too.
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         let _ = say.send(());
     });
     let _ = hear.await;
 }
 
-/// A token that nobody can guess.
+/// An unpredictable token.
 fn drawn_token() -> Result<String, WebError> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     let mut filled = 0;

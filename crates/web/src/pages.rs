@@ -1,4 +1,4 @@
-//! What the templates read. All text is escaped by them; the frame and the style are those of the report.
+//! The data of the templates. They escape all text; the frame and the style are those of the report.
 
 use std::borrow::Borrow;
 
@@ -15,7 +15,7 @@ use crate::files::RunFiles;
 use crate::id::{RunId, encoded};
 use crate::run::Run;
 use crate::runs::Page;
-use crate::watch::Seen;
+use crate::watch::RunStatus;
 
 /// The list of runs, as a page.
 #[derive(Template)]
@@ -26,7 +26,7 @@ pub(crate) struct ListPage<'a> {
     pub(crate) list: List,
 }
 
-/// The list of runs, as a part of that page which is fetched again and again.
+/// The list of runs, as the part of that page that is fetched again and again.
 #[derive(Template)]
 #[template(path = "list.html")]
 pub(crate) struct List {
@@ -40,7 +40,7 @@ impl List {
         format!("/?q={}&page={number}", encoded(&self.search))
     }
 
-    /// How many there are, in words.
+    /// The number of runs, in words.
     fn count(&self) -> String {
         let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
         match (self.page.found, self.page.all) {
@@ -50,21 +50,21 @@ impl List {
     }
 }
 
-/// A run, as it happens and as it ended.
+/// The page of a run, during and after it.
 #[derive(Template)]
 #[template(path = "run.html")]
 pub(crate) struct RunPage<'a> {
     pub(crate) build: &'a str,
     pub(crate) run: &'a Run,
-    pub(crate) seen: &'a Seen,
+    pub(crate) seen: &'a RunStatus,
     pub(crate) files: RunFiles,
     pub(crate) experiment: String,
-    /// What it can be compared with first, the newest of its name.
+    /// The first choices for a comparison: the newest runs of its name.
     pub(crate) others: Vec<RunId>,
 }
 
 impl RunPage<'_> {
-    /// Why the run could not go on, where it could not.
+    /// Why the run failed, if it did.
     fn why(&self) -> Option<&str> {
         match &self.seen.state {
             crate::run::State::Failed(why) => Some(why),
@@ -72,7 +72,7 @@ impl RunPage<'_> {
         }
     }
 
-    /// Which part of its trials is done.
+    /// The share of its trials that is done.
     fn share_done(&self) -> f64 {
         self.run
             .trials_planned
@@ -85,37 +85,37 @@ impl RunPage<'_> {
     }
 }
 
-/// What taking a run up again would start.
+/// The command that resuming the run would start.
 #[derive(Template)]
 #[template(path = "resume.html")]
 pub(crate) struct ResumePage<'a> {
     pub(crate) build: &'a str,
     pub(crate) id: RunId,
-    /// Whether this user began it on this machine.
+    /// Whether this user started it on this machine.
     pub(crate) is_ours: bool,
     pub(crate) command: String,
     pub(crate) experiment: String,
 }
 
-/// Two runs side by side.
+/// The page of a comparison.
 #[derive(Template)]
 #[template(path = "compare.html")]
 pub(crate) struct ComparePage<'a> {
     pub(crate) build: &'a str,
     pub(crate) sides: [Option<String>; 2],
-    /// What can be chosen, the newest first.
+    /// The choices, the newest first.
     pub(crate) known: Vec<String>,
     pub(crate) tables: Vec<Tabled>,
     pub(crate) method: Vec<String>,
     pub(crate) left_out: Vec<String>,
     /// How each quantile is shifted, as an image.
     pub(crate) shift: Option<String>,
-    /// Why there is nothing to show.
+    /// Why there is no comparison to show.
     pub(crate) why: Option<String>,
 }
 
 impl<'a> ComparePage<'a> {
-    /// With nothing compared yet, or for the reason why it cannot be.
+    /// The page without a comparison, or with the reason why it is missing.
     pub(crate) fn empty(
         build: &'a str,
         sides: [Option<String>; 2],
@@ -126,7 +126,7 @@ impl<'a> ComparePage<'a> {
         Self { build, sides, known, tables, method, left_out, shift: None, why }
     }
 
-    /// With what was found.
+    /// The page with the result.
     #[must_use]
     pub(crate) fn with(mut self, compared: &Compared) -> Self {
         let Compared { comparison, terms, left_out } = compared;
@@ -143,7 +143,7 @@ impl<'a> ComparePage<'a> {
     }
 }
 
-/// That something is not there, or not now.
+/// The page of an error.
 #[derive(Template)]
 #[template(path = "message.html")]
 pub(crate) struct Message<'a> {

@@ -1,4 +1,4 @@
-//! A small picture of each run: the first figure of its report, as an image that stands alone.
+//! A small picture of each run: the first figure of its report, as a separate image.
 
 use std::io::Read;
 use std::num::NonZeroUsize;
@@ -12,14 +12,14 @@ use lru::LruCache;
 use crate::id::RunId;
 use crate::run::changed;
 
-/// The first figure of a report stands within so much of its beginning.
+/// The part of a report that is searched for the first figure.
 const LOOKED_THROUGH_BYTES: u64 = 1 << 20;
-/// A longer drawing is not kept, and not shown small.
+/// A larger drawing is neither kept nor shown.
 const LONGEST_BYTES: usize = 128 * 1024;
-/// This many pictures are kept, those that were asked for last.
+/// The number of most recently used pictures that are kept.
 const MOST_KEPT: NonZeroUsize = NonZeroUsize::new(200).expect("it is not 0");
 
-/// Pictures of runs, each as of a report.
+/// The pictures of runs, each of a version of the report.
 #[derive(Debug)]
 pub(crate) struct Pictures(Mutex<LruCache<RunId, (SystemTime, Arc<str>)>>);
 
@@ -28,7 +28,7 @@ impl Pictures {
         Self(Mutex::new(LruCache::new(MOST_KEPT)))
     }
 
-    /// That of a run, where its report has one. Reads files.
+    /// The picture of a run, if its report has a figure. Reads files.
     pub(crate) fn of(&self, id: &RunId, folder: &Path) -> Option<Arc<str>> {
         let report = folder.join("report.html");
         let as_of = changed(&report)?;
@@ -44,19 +44,19 @@ impl Pictures {
     }
 }
 
-/// The drawing of the first panel of a page, with the style of pages within.
+/// The drawing of the first panel of a page, with the page's style embedded.
 fn first_figure(page: &str) -> Option<String> {
     const END: &str = "</svg>";
     let panel = &page[page.find("class=\"panel")?..];
     let svg = &panel[panel.find("<svg ")?..];
     let svg = &svg[..svg.find(END)? + END.len()];
-    // Its own first tag says how large it is.
+    // The drawing's own first tag contains its size.
     let tag = &svg[..=svg.find('>')?];
     let size = ["viewBox", "width", "height"]
         .map(|name| attribute(tag, name).map(|value| format!("{name}=\"{value}\"")));
     let size = size.into_iter().collect::<Option<Vec<String>>>()?.join(" ");
     (svg.len() <= LONGEST_BYTES).then(|| {
-        // The style is XML's text here, in which two characters are not themselves.
+        // The style becomes XML text here, in which two characters have to be escaped.
         let style = STYLE.replace('&', "&amp;").replace('<', "&lt;");
         format!("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" {size}><style>{style}</style>{svg}</svg>")
     })

@@ -1,4 +1,4 @@
-//! What the list says of a run, from its manifest, its experiment file and what it says of itself.
+//! The row of a run in the list, from its manifest, its experiment file and its live state.
 
 use std::fs;
 use std::path::Path;
@@ -11,29 +11,29 @@ use toml::{Table, Value};
 
 use crate::id::RunId;
 
-/// A longer experiment file is not looked into for the list.
+/// A longer experiment file is not read for the list.
 const LONGEST_FILE_BYTES: u64 = 1 << 18;
-/// This many settings that vary are named in the list.
+/// The most factors that the list names.
 const MOST_SETTINGS: usize = 4;
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub(crate) enum State {
-    /// It goes on.
+    /// It is running.
     Running,
     /// Every trial is done.
     Done,
-    /// It was stopped or killed, and can be taken up again.
+    /// It was stopped or killed, and can be resumed.
     Interrupted,
-    /// It could not go on, for this reason, and can be taken up again.
+    /// It failed for this reason, and can be resumed.
     Failed(String),
     /// The record of a single load, which has no trials.
     Recorded,
 }
 
 impl State {
-    /// Its name, which is also its class in the style.
+    /// Its name, which is also its CSS class.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -44,12 +44,12 @@ impl State {
         }
     }
 
-    /// Whether it can be taken up again.
+    /// Whether it can be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
         matches!(self, Self::Interrupted | Self::Failed(_))
     }
 
-    /// That of a run, from what it said and whether it noted its end in the manifest.
+    /// The state of a run, from its live state and from whether the manifest contains its end.
     pub(crate) fn of(head: Option<&Head>, ended: bool) -> Self {
         match head {
             Some(head) if head.is_running() => Self::Running,
@@ -61,26 +61,26 @@ impl State {
     }
 }
 
-/// What the list says of a run.
+/// A row of the list.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) name: String,
     pub(crate) question: String,
-    /// The system, and what varies.
+    /// The system, and the factors.
     pub(crate) settings: String,
     pub(crate) started_utc: String,
     pub(crate) state: State,
     pub(crate) trials_done: u64,
-    /// How many trials there are to be, where that is known.
+    /// The number of planned trials, where that is known.
     pub(crate) trials_planned: Option<u64>,
-    /// Whether it has a report, and so a picture.
+    /// Whether it has a report, and therefore a picture.
     pub(crate) has_report: bool,
-    /// All that is searched, in small letters.
+    /// The searched text, in lower case.
     searched: String,
 }
 
-/// When the files changed last that the list reads: what it says of a run that does not go on changes only with them.
+/// The modification times of the files that the list reads: the row of a run that is not running changes only with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed([Option<SystemTime>; 4]);
 
@@ -94,13 +94,13 @@ impl Changed {
     }
 }
 
-/// When a file or folder changed last, if it is there.
+/// The modification time of a file or folder, if it exists.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 impl Run {
-    /// That of a folder, if its manifest can be read.
+    /// The row of the run in a folder, if its manifest is readable.
     pub(crate) fn read(id: RunId, folder: &Path, files: Changed) -> Option<Self> {
         let manifest = Manifest::read(folder).ok()?;
         let head = files.has(1).then(|| Head::read(folder).ok()).flatten();
@@ -134,12 +134,12 @@ impl Run {
         })
     }
 
-    /// Whether each of these words, which are in small letters, is somewhere in it.
+    /// Whether the text contains each of these words, which are in lower case.
     pub(crate) fn matches(&self, words: &[&str]) -> bool {
         words.iter().all(|word| self.searched.contains(word))
     }
 
-    /// How many trials are done of how many, in words.
+    /// The number of finished and of planned trials, in words.
     pub(crate) fn trials(&self) -> String {
         match (self.trials_done, self.trials_planned) {
             (_, None | Some(0)) if self.state == State::Recorded => "a single load".to_owned(),
@@ -151,20 +151,20 @@ impl Run {
     }
 }
 
-/// The experiment file of a run, where it is there and not too long.
+/// The experiment file of a run, if it exists and is not too long.
 pub(crate) fn experiment(folder: &Path) -> Option<String> {
     let text = kendall_files::read(&folder.join("experiment.toml"), LONGEST_FILE_BYTES).ok()?;
     String::from_utf8(text).ok()
 }
 
-/// How many of its trials are done: those with an answer, those that were made once more counted once.
+/// The number of finished trials: those with an answer. Repeated trials count once.
 fn trials_done(folder: &Path) -> u64 {
     let trials = fs::read_dir(folder.join("trials")).into_iter().flatten().flatten();
     let first = trials.filter(|trial| !trial.file_name().to_string_lossy().contains("+again-"));
     first.filter(|trial| trial.path().join("answer.json").is_file()).count() as u64
 }
 
-/// The system, and the settings that vary, in the order of the file: `reverse · rate: 20%, 40%`.
+/// The system and the factors, in the order of the file: `reverse · rate: 20%, 40%`.
 fn settings(table: &Table) -> String {
     let system = table.get("system").and_then(|system| system.get("name")).and_then(Value::as_str);
     let sections = ["system", "workload", "load", "link"];
@@ -179,7 +179,7 @@ fn settings(table: &Table) -> String {
     all.join(" · ")
 }
 
-/// A level as people write it.
+/// A level in the form that people write.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The list of runs, newest first. Of each run it reads three small files, and only again when they have changed.
+//! The list of runs, the newest first. It reads three small files of each run, and only when they have changed.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,11 +13,11 @@ use kendall_files::Folder;
 use crate::id::{HERE, RunId};
 use crate::run::{Changed, Run, State};
 
-/// The results are looked through at most so often, however many look at the list.
+/// The least time between two scans of the results, however many browsers show the list.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// This many runs are listed, the newest by the names of their folders.
+/// The most runs in the list: the newest by the names of their folders.
 const MOST_RUNS: usize = 20_000;
-/// This many runs are on a page of the list.
+/// The number of runs on a page of the list.
 pub(crate) const ON_A_PAGE: usize = 40;
 
 /// The list of runs.
@@ -25,11 +25,12 @@ pub(crate) const ON_A_PAGE: usize = 40;
 pub(crate) struct Runs {
     /// As a canonical path.
     results: PathBuf,
-    seen: Mutex<Seen>,
+    seen: Mutex<RunCache>,
 }
 
+/// The runs of the last scan of the results folder.
 #[derive(Debug, Default)]
-struct Seen {
+struct RunCache {
     at: Option<Instant>,
     /// The newest first.
     runs: Arc<[Arc<Run>]>,
@@ -40,12 +41,12 @@ struct Seen {
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     pub(crate) runs: Vec<Arc<Run>>,
-    /// Its number, from 1.
+    /// The number of the page, from 1.
     pub(crate) number: usize,
     pub(crate) pages: usize,
-    /// How many runs were found in all.
+    /// The number of runs that match the search.
     pub(crate) found: usize,
-    /// How many runs there are, found or not.
+    /// The number of all runs.
     pub(crate) all: usize,
 }
 
@@ -54,14 +55,14 @@ impl Runs {
         Self { results, seen: Mutex::default() }
     }
 
-    /// Where the results are.
+    /// The folder of the results.
     pub(crate) fn results(&self) -> &Path {
         &self.results
     }
 
-    /// All runs, the newest first, as of about now. Reads files.
+    /// All runs, the newest first, at most a second old. Reads files.
     pub(crate) fn all(&self) -> Arc<[Arc<Run>]> {
-        // Held while files are read, so that of many who ask at once one looks and the others get what it saw.
+        // Locked while files are read, so that of many concurrent requests one scans and the others use its result.
         let mut seen = self.seen();
         if seen.at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
             seen.look(&self.results);
@@ -69,7 +70,7 @@ impl Runs {
         Arc::clone(&seen.runs)
     }
 
-    /// A page of those in which each word of a search is. Reads files.
+    /// A page of the runs that match every word of a search. Reads files.
     pub(crate) fn page(&self, search: &str, number: usize) -> Page {
         let search = search.to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
@@ -87,21 +88,21 @@ impl Runs {
         }
     }
 
-    /// Holds on to the folder of a run, which is a canonical path in the results: another user may put a link in its place.
+    /// Opens the folder of a run, which is a canonical path in the results: another user may replace it with a link.
     ///
     /// # Errors
-    /// Fails where the folder is gone or leads elsewhere by now.
+    /// Fails where the folder no longer exists, or is another one by now.
     pub(crate) fn hold(&self, folder: &Path) -> io::Result<Folder> {
         let within = folder.strip_prefix(&self.results).map_err(io::Error::other)?;
         Folder::open(&self.results)?.folder(within)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, RunCache> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl RunCache {
     fn look(&mut self, results: &Path) {
         let mut before = std::mem::take(&mut self.known);
         for id in ids(results) {
@@ -122,7 +123,7 @@ impl Seen {
     }
 }
 
-/// What may be runs: the folders one and two levels below, no more of them than are listed, the newest by name.
+/// The folders one and two levels below the results, which may be runs: the newest by name, up to the limit.
 fn ids(results: &Path) -> Vec<RunId> {
     let mut ids = Vec::new();
     for above in names(results) {
@@ -139,7 +140,7 @@ fn ids(results: &Path) -> Vec<RunId> {
     ids
 }
 
-/// The names of what lies in a folder and can be named in an address.
+/// The names in a folder that are valid in a URL.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let folders =

@@ -1,4 +1,4 @@
-//! Connections, each with bounds on its head, its time and its number, and an end for all of them within two seconds.
+//! Connections, with limits on their heads, their time and their number, and an end within two seconds.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,22 +13,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// This many connections are served at once; one more is closed at once, so that its client knows.
+/// The most connections at once; further ones are closed at once, so that the client notices.
 const MOST_CONNECTIONS: usize = 512;
-/// The head of a request, or of the next one on a connection that is kept, is there by then.
+/// The time for the head of a request, also for the next request on a connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(15);
-/// A longer head is refused.
+/// A longer head is rejected.
 const LONGEST_HEAD_BYTES: usize = 16 * 1024;
-/// Who takes nothing of what is sent for this long is cut off by the kernel.
+/// After this time without an acknowledgement the kernel closes the connection.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
-/// A connection lasts no longer; who watches comes again.
+/// The longest life of a connection; a watching browser reconnects.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// What is being answered when the server stops has this long to come to its end.
+/// The time that answers have to finish when the server stops.
 const END_WITHIN: Duration = Duration::from_millis(700);
-/// After an error in accepting, such as too many open files.
+/// The pause after an error in accepting, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` is ready; `leaving` then tells those who stream.
+/// Serves until `stop` is ready; `leaving` then notifies the event streams.
 pub(crate) async fn serve(
     listener: TcpListener,
     pages: Router,
@@ -58,14 +58,14 @@ pub(crate) async fn serve(
     }
     drop(listener);
     leaving.send_replace(true);
-    // What is left then is cut off.
+    // Closes the remaining connections.
     let _ =
         tokio::time::timeout(END_WITHIN, async { while connections.join_next().await.is_some() {} }).await;
     connections.shutdown().await;
 }
 
 async fn attend(stream: TcpStream, pages: Router, mut leaving: watch::Receiver<bool>) {
-    // Events are small, and are to be there at once.
+    // Events are small, and have to arrive at once.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKEN_WITHIN.as_millis() as u32);
     let connection = http1::Builder::new()
@@ -74,7 +74,7 @@ async fn attend(stream: TcpStream, pages: Router, mut leaving: watch::Receiver<b
         .max_buf_size(LONGEST_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(pages));
     let mut connection = pin!(connection);
-    // A client that goes away, or sends what is no request, costs its own connection.
+    // A client that disconnects or sends an invalid request ends its own connection only.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = tokio::time::sleep(LONGEST) => {}
@@ -85,8 +85,8 @@ async fn attend(stream: TcpStream, pages: Router, mut leaving: watch::Receiver<b
     }
 }
 
-/// Waits until the server stops. What is looked at is not held on to, so that others can wait, too.
+/// Waits until the server stops. It does not keep the borrowed value, which would block other waiters.
 pub(crate) async fn left(leaving: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone.
+    // An error means that the server has ended.
     drop(leaving.wait_for(|leaving| *leaving).await.map(drop));
 }

@@ -1,4 +1,4 @@
-//! What is at which address.
+//! The routes of the site.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use crate::pages::{ComparePage, List, ListPage, Message, ResumePage, RunPage};
 use crate::picture::Pictures;
 use crate::run::{Changed, Run, changed, experiment};
 use crate::runs::Runs;
-use crate::watch::{Seen, Watchers};
+use crate::watch::{RunStatus, Watchers};
 
-/// What a page of this site may do: what is here, and nothing from elsewhere.
+/// The content security policy of the site's pages: only their own content.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// A search is cut off after this many characters.
+/// The most characters of a search; the rest is cut off.
 const LONGEST_SEARCH: usize = 200;
-/// This many runs are offered to be compared.
+/// The number of runs offered for a comparison.
 const MOST_OFFERED: usize = 200;
 
-/// What all requests share.
+/// The state that all requests share.
 struct House {
     site: Site,
     analysis: Analysis,
@@ -48,13 +48,13 @@ struct House {
     children: Arc<Children>,
     heavy: Heavy,
     leaving: watch::Receiver<bool>,
-    /// Names this build in the addresses of what never changes in it.
+    /// The build, in the URLs of files that never change within it.
     build: String,
 }
 
 type Here = Shared<Arc<House>>;
 
-/// All pages of a site, behind its door.
+/// All routes of a site, behind its access control.
 pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::Receiver<bool>) -> Router {
     let house = House {
         runs: Arc::new(Runs::new(site.results.clone())),
@@ -85,7 +85,7 @@ pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::
         .layer(middleware::from_fn_with_state(Arc::new(door), enter))
 }
 
-/// A name that changes with what is embedded.
+/// A name that changes with the embedded files.
 fn build() -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -111,20 +111,20 @@ async fn asset(Path((_, name)): Path<(String, String)>) -> Response {
     }
 }
 
-/// What browsers ask for by themselves.
+/// The files that browsers request on their own initiative.
 async fn icon() -> Response {
-    // The drawing is styled from within.
+    // The drawing contains its style.
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)];
     (headers, ICON).into_response()
 }
 
-/// Lets in who may, and says to browsers what pages may do.
+/// Checks access, and adds the security headers.
 async fn enter(Shared(door): Shared<Arc<Door>>, request: Request, next: Next) -> Response {
     let entry = door.entry(request.method(), request.uri().query(), request.headers());
     let mut response = match &entry {
         Entry::Refused(status, why) => (*status, format!("kendall: {why}\n")).into_response(),
-        // The token stays neither in the browser's history nor in the address that a report could see it came from.
+        // Without the token, the URL stays out of the browser's history and out of the referrer that a report could see.
         Entry::Known(_) if is_shown(&request) => Redirect::to(&without_token(request.uri())).into_response(),
         Entry::Open | Entry::Known(_) => next.run(request).await,
     };
@@ -139,12 +139,12 @@ async fn enter(Shared(door): Shared<Arc<Door>>, request: Request, next: Next) ->
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    // Forms need to say where they come from, and nobody else needs to know.
+    // Forms need the referrer; other sites must not get it.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
 }
 
-/// Whether a browser asks, to show what it gets.
+/// Whether a browser requests a page to show.
 fn is_shown(request: &Request) -> bool {
     let accepted = request.headers().get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
     request.method() == Method::GET && accepted.is_some_and(|accepted| accepted.contains("text/html"))
@@ -156,14 +156,14 @@ fn without_token(uri: &Uri) -> String {
     if others.is_empty() { uri.path().to_owned() } else { format!("{}?{}", uri.path(), others.join("&")) }
 }
 
-/// What is asked of the list.
+/// The query of a request for the list of runs.
 #[derive(Default)]
-struct Asked {
+struct ListQuery {
     search: String,
     page: usize,
 }
 
-impl Asked {
+impl ListQuery {
     fn of(pairs: &[(String, String)]) -> Self {
         let value = |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let search = value("q").unwrap_or_default().chars().take(LONGEST_SEARCH).collect();
@@ -194,7 +194,7 @@ async fn run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result
         let all = runs.all();
         let same = all.iter().filter(|other| other.name == run.name && other.id != of_run);
         let others = same.take(MOST_OFFERED).map(|other| other.id.clone()).collect();
-        let seen = Seen::look(&folder, None, note);
+        let seen = RunStatus::look(&folder, None, note);
         Some((run, seen, files::listed(&folder), experiment(&folder).unwrap_or_default(), others))
     });
     let (run, seen, files, experiment, others) = read.await?.ok_or_else(|| house.missing())?;
@@ -222,15 +222,19 @@ async fn watch_run(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let (id, folder) = house.find(names).await?;
-    // A browser that takes up a lost connection says in a header what it got last; a page that connects anew, in its address.
+    // A browser that reconnects sends its last number in a header; a page that connects anew sends it in the URL.
     let header = headers.get("last-event-id").and_then(|mark| mark.to_str().ok());
     let asked = pairs.iter().find(|(key, _)| key == "since").map(|(_, mark)| mark.as_str());
     let mark = header.or(asked).unwrap_or_default().to_owned();
-    let busy = (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], "too many watch already\n");
+    let busy = (
+        StatusCode::SERVICE_UNAVAILABLE,
+        [(header::RETRY_AFTER, "5")],
+        "too many browsers are watching already\n",
+    );
     let Ok(place) = Arc::clone(&house.places).try_acquire_owned() else { return Ok(busy.into_response()) };
     let note = house.children.note(&id);
     let looked = folder.clone();
-    let first = blocking(move || Seen::look(&looked, None, note)).await?;
+    let first = blocking(move || RunStatus::look(&looked, None, note)).await?;
     let seen = house.watchers.watch(&id, folder, first, &house.children);
     Ok(events(seen, mark, house.leaving.clone(), place))
 }
@@ -239,7 +243,7 @@ async fn picture(Shared(house): Here, Path(names): Path<(String, String)>) -> Re
     let (id, folder) = house.find(names).await?;
     let pictures = Arc::clone(&house.pictures);
     let svg = blocking(move || pictures.of(&id, &folder)).await?.ok_or_else(|| house.missing())?;
-    // The drawing is styled from within.
+    // The drawing contains its style.
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)];
     Ok((headers, svg.to_string()).into_response())
@@ -252,7 +256,7 @@ async fn stop_run(Shared(house): Here, Path(names): Path<(String, String)>) -> R
     house.done(&id, stopped)
 }
 
-/// Shows what would be started, before it is.
+/// Shows the command before it is started.
 async fn ask_to_resume(
     Shared(house): Here,
     Path(names): Path<(String, String)>,
@@ -292,7 +296,7 @@ async fn compare(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, R
         return house.html(&ComparePage::empty(&house.build, sides, known, None));
     };
     let mut named = Vec::new();
-    // Short names, since each stands in many heads of columns.
+    // Short names, since each is in many column heads.
     for (letter, name) in [("A", base), ("B", side)] {
         let found = RunId::parse(name).map(|id| house.folder(id));
         match found {
@@ -321,7 +325,7 @@ async fn nothing(Shared(house): Here) -> Refusal {
     house.missing()
 }
 
-/// An answer that is not what was asked for.
+/// An error page.
 struct Refusal(Box<Response>);
 
 impl IntoResponse for Refusal {
@@ -336,7 +340,7 @@ impl Refusal {
     }
 }
 
-/// Does what reads files, beside what serves.
+/// Runs a function that reads files, on a separate thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let lost = |_| Refusal::of(StatusCode::INTERNAL_SERVER_ERROR);
     spawn_blocking(work).await.map_err(lost)
@@ -344,11 +348,11 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 impl House {
     async fn list(&self, pairs: &[(String, String)]) -> Result<List, Refusal> {
-        let (asked, runs) = (Asked::of(pairs), Arc::clone(&self.runs));
+        let (asked, runs) = (ListQuery::of(pairs), Arc::clone(&self.runs));
         blocking(move || List { page: runs.page(&asked.search, asked.page), search: asked.search }).await
     }
 
-    /// The run of these names and its folder.
+    /// The identity and the folder of the run with these names.
     async fn find(&self, (experiment, stamp): (String, String)) -> Result<(RunId, PathBuf), Refusal> {
         let id = RunId::new(&experiment, &stamp).ok_or_else(|| self.missing())?;
         self.folder(id).await
@@ -360,7 +364,7 @@ impl House {
         Ok((id, folder.ok_or_else(|| self.missing())?))
     }
 
-    /// Writes a report where there is none, or one that is older than what is known.
+    /// Writes a report where it is missing, or older than the run's results.
     async fn renew_report(self: &Arc<Self>, folder: PathBuf) -> Result<(), Refusal> {
         let of = folder.clone();
         if blocking(move || is_new(&of)).await? {
@@ -368,7 +372,7 @@ impl House {
         }
         let house = Arc::clone(self);
         let written = self.heavy.work(move || {
-            // Whoever had it written meanwhile has done so for all.
+            // Another request may have written it meanwhile.
             if is_new(&folder) { Ok(()) } else { (house.analysis.write_report)(&folder) }
         });
         written.await.map_err(|error| match error {
@@ -399,7 +403,7 @@ impl House {
     }
 }
 
-/// Whether a run's report is there and knows all its trials that are done.
+/// Whether a run has a report of all its finished trials.
 fn is_new(folder: &std::path::Path) -> bool {
     let Some(report) = changed(&folder.join("report.html")) else { return false };
     let trials = std::fs::read_dir(folder.join("trials")).into_iter().flatten().flatten();

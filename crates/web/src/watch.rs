@@ -1,6 +1,6 @@
-//! Watching runs that go on: what a run says of itself is read while somebody wants to know, and only when it has changed.
+//! Watches runs under way: the live state of a run is read while a browser watches it, and only when the file has changed.
 //!
-//! All who watch one run share one reader. Each gets all that is known first, and then what is new.
+//! All watchers of a run share one reader. Each gets everything known first, and then what is new.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -17,40 +17,40 @@ use crate::children::Children;
 use crate::id::RunId;
 use crate::run::{State, changed};
 
-/// How often a run that goes on is looked at: it says something new twice a second.
+/// How often a running run is read: it writes its state twice a second.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often one is that does not, which may be taken up again.
+/// How often another run is read, which may be resumed.
 const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
 
-/// What is known of a run.
+/// The status of a run, as its folder shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RunStatus {
     pub(crate) state: State,
-    /// Whether it has a report that is newer than the end of the run.
+    /// Whether it has a report that is newer than its end.
     pub(crate) has_report: bool,
-    /// What it says of itself, if it ever did.
+    /// Its live state, if it ever wrote one.
     pub(crate) live: Option<Arc<Live>>,
-    /// What taking it up again ended with, where that failed.
+    /// The error of a failed attempt to resume it.
     pub(crate) note: Option<String>,
-    told: Option<Told>,
+    told: Option<FileVersion>,
 }
 
-/// When the file changed last that the run replaces, and its number, since two changes may fall on the same instant.
-type Told = (SystemTime, u64);
+/// The modification time and inode of the file that the run replaces: two changes may fall on the same instant.
+type FileVersion = (SystemTime, u64);
 
-/// What is sent to who watches.
+/// The data of an event.
 #[derive(Debug, Serialize)]
 pub(crate) struct Event<'a> {
     #[serde(flatten)]
     state: &'a State,
     has_report: bool,
     note: Option<&'a str>,
-    /// With those samples that are new.
+    /// With the new samples.
     live: Option<Live>,
 }
 
-impl Seen {
-    /// Looks at a run. What it says is read only if its file has changed since it was seen `before`.
+impl RunStatus {
+    /// Reads the status of a run. Reads the live state only if its file has changed since `before`.
     pub(crate) fn look(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
         let told = std::fs::metadata(folder.join(LIVE)).ok();
         let told = told.and_then(|file| Some((file.modified().ok()?, file.ino())));
@@ -82,14 +82,14 @@ impl Seen {
             == (&other.state, other.has_report, &other.note, other.told)
     }
 
-    /// The number that the next sample will have, marked so that those of another process are not taken for it.
+    /// The number of the next sample, with the process, so that numbers of another process are not mistaken for it.
     pub(crate) fn mark(&self) -> String {
         self.live
             .as_ref()
             .map_or_else(String::new, |live| format!("{}.{}", lineage(live), live.samples.end()))
     }
 
-    /// For who has got all before this mark.
+    /// For a watcher that has received everything before this mark.
     pub(crate) fn event(&self, mark: &str) -> Event<'_> {
         let live = self.live.as_deref().map(|live| {
             let from = mark.rsplit_once('.').filter(|(of, _)| *of == lineage(live));
@@ -108,24 +108,24 @@ impl Seen {
     }
 }
 
-/// Names the process that a sample is of.
+/// Identifies the process of a sample.
 fn lineage(live: &Live) -> String {
     format!("{}-{}", live.process.pid, live.process.started_ticks)
 }
 
-/// Who watches what.
+/// The watched runs.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers(Mutex<HashMap<RunId, watch::Sender<Arc<Seen>>>>);
+pub(crate) struct Watchers(Mutex<HashMap<RunId, watch::Sender<Arc<RunStatus>>>>);
 
 impl Watchers {
-    /// Watches a run, whose folder this is, from now on; `first` is what was just seen of it.
+    /// Watches a run in this folder from now on; `first` is its current status.
     pub(crate) fn watch(
         self: &Arc<Self>,
         id: &RunId,
         folder: PathBuf,
-        first: Seen,
+        first: RunStatus,
         children: &Arc<Children>,
-    ) -> watch::Receiver<Arc<Seen>> {
+    ) -> watch::Receiver<Arc<RunStatus>> {
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = watched.get(id) {
             return sender.subscribe();
@@ -137,7 +137,7 @@ impl Watchers {
         receiver
     }
 
-    /// Looks at a run until nobody watches it any more.
+    /// Reads a run's status until it has no watcher left.
     async fn look(self: Arc<Self>, id: RunId, folder: PathBuf, children: Arc<Children>) {
         let mut wait = LOOK_EVERY;
         while let Some(before) = self.wanted(&id) {
@@ -145,7 +145,7 @@ impl Watchers {
             let note = children.note(&id);
             let folder = folder.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                let seen = Seen::look(&folder, Some(&before), note);
+                let seen = RunStatus::look(&folder, Some(&before), note);
                 (!seen.is_like(&before)).then_some(seen).ok_or_else(|| before.state.clone())
             });
             let state = match looked.await {
@@ -164,8 +164,8 @@ impl Watchers {
         }
     }
 
-    /// What was seen last of a run, if anybody watches it; else it is forgotten.
-    fn wanted(&self, id: &RunId) -> Option<Arc<Seen>> {
+    /// The last status of a run, if a browser watches it; otherwise the run is removed from the table.
+    fn wanted(&self, id: &RunId) -> Option<Arc<RunStatus>> {
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = watched.get(id)?;
         if sender.receiver_count() == 0 {

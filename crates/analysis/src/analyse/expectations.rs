@@ -1,6 +1,6 @@
 //! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
 
-use kendall_evidence::expect::{Expectation, Judged, Measure, Verdict};
+use kendall_evidence::expect::{Expectation, ExpectationVerdict, Judged, Measure};
 
 use super::Sample;
 use crate::axis::Axis;
@@ -28,8 +28,8 @@ fn stopped(judged: &mut Judged, sample: &Sample) {
     let out_of_reach = format!("{} could not be met", judged.expected);
     let of_trials = sample.trials.iter().filter_map(|trial| trial.result.hopeless.as_ref());
     let count = of_trials.filter(|why| why.contains(&out_of_reach)).count();
-    if 2 * count > sample.trials.len() && judged.verdict == Verdict::Undecided {
-        judged.verdict = Verdict::Failed;
+    if 2 * count > sample.trials.len() && judged.verdict == ExpectationVerdict::Undecided {
+        judged.verdict = ExpectationVerdict::Failed;
         judged.why = Some(format!("{count} of {} trials were stopped for this reason", sample.trials.len()));
     }
 }

@@ -8,7 +8,7 @@ use kendall_station::{Arrivals, By, Law};
 use super::{Measurement, Sample};
 use crate::attempts::{done, usual};
 use crate::axis::Axis;
-use kendall_experiment::{RunError, RunFolder};
+use kendall_experiment::{Combination, RunError, RunFolder};
 use kendall_system::System;
 
 /// The points of a run that differ in their load only.
@@ -40,9 +40,7 @@ pub fn observe(folder: &Path, systems: &'static [System]) -> Result<Vec<Points>,
         if sample.trials.is_empty() {
             continue;
         }
-        let settings = axis.settings(combination).into_iter();
-        let others = settings.filter(|(name, _)| !LOADS.contains(&name.as_str()));
-        let group = others.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
+        let group = group_of(&axis, combination);
         let place = all.iter().position(|known| known.group == group).unwrap_or_else(|| {
             all.push(Points { group, points: Vec::new(), doubts: Vec::new() });
             all.len() - 1
@@ -61,6 +59,13 @@ pub fn observe(folder: &Path, systems: &'static [System]) -> Result<Vec<Points>,
         observed.doubts.dedup();
     }
     Ok(all)
+}
+
+/// The values of the factors that are not the load, as text.
+pub(crate) fn group_of(axis: &Axis, combination: &Combination) -> String {
+    let settings = axis.settings(combination).into_iter();
+    let others = settings.filter(|(name, _)| !LOADS.contains(&name.as_str()));
+    others.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 fn point(measurement: &Measurement, sample: &Sample, servers: u32) -> Option<Observation> {

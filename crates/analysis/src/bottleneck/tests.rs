@@ -46,7 +46,7 @@ fn with(change: impl FnOnce(&mut Summary, &mut Use)) -> Bottleneck {
     under(&summary, &verdict([]))
 }
 
-fn at(place: Place, share: f64, threads: f64) -> Option<Places> {
+fn at(place: ThreadState, share: f64, threads: f64) -> Option<Places> {
     Some(Places { looks: 100, found: vec![(place, share, threads)], ..Places::default() })
 }
 
@@ -64,12 +64,12 @@ fn each_limit_is_named_from_what_shows_it() {
     assert!(matches!(&one, Bottleneck::OneThread { thread, .. } if thread == "worker 2"), "{one}");
     let lock = with(|_, server| {
         let lock = Some(Lock { address: 0xbeef, share: 0.97, waiters: 5.0 });
-        server.places = Some(Places { lock, ..at(Place::Lock, 0.98, 5.2).unwrap() });
+        server.places = Some(Places { lock, ..at(ThreadState::Lock, 0.98, 5.2).unwrap() });
     });
     assert!(matches!(lock, Bottleneck::Lock { .. }), "{lock}");
-    let disk = with(|_, server| server.places = at(Place::Disk, 0.95, 1.3));
+    let disk = with(|_, server| server.places = at(ThreadState::Disk, 0.95, 1.3));
     assert!(matches!(disk, Bottleneck::Disk { .. }), "{disk}");
-    let back_end = with(|_, server| server.places = at(Place::BackEnd, 0.9, 3.0));
+    let back_end = with(|_, server| server.places = at(ThreadState::BackEnd, 0.9, 3.0));
     assert!(matches!(back_end, Bottleneck::BackEnd { .. }), "{back_end}");
     let event_loop = with(|_, server| {
         let back_end = Some((4.0, 2.5, 0.95));
@@ -147,7 +147,7 @@ fn a_queue_for_a_lock_on_full_cores_is_the_cores() {
     let found = with(|_, server| {
         server.cpu_cores = 3.9;
         let lock = Some(Lock { address: 0xbeef, share: 1.0, waiters: 5.0 });
-        server.places = Some(Places { lock, ..at(Place::Lock, 1.0, 5.2).unwrap() });
+        server.places = Some(Places { lock, ..at(ThreadState::Lock, 1.0, 5.2).unwrap() });
     });
     assert!(matches!(found, Bottleneck::Cpu { .. }), "{found}");
 }

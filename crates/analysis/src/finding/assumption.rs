@@ -1,6 +1,6 @@
 //! Which checks of assumptions are worth a sentence, and all of them as a table.
 
-use kendall_evidence::check::{Check, Finding as Checked, SIGNIFICANT, Verdict};
+use kendall_evidence::check::{AssumptionVerdict, Check, Finding as Checked, SIGNIFICANT};
 
 use crate::finding::kind::Finding;
 use crate::table::Table;
@@ -27,7 +27,9 @@ pub(super) fn broken(checks: &[Checked]) -> Vec<Finding> {
     let mut broken: Vec<Vec<&Checked>> = by_check(checks)
         .into_iter()
         .filter(|found| !SAID_ELSEWHERE.contains(&found[0].check))
-        .map(|found| found.into_iter().filter(|one| one.verdict == Verdict::Broken).collect::<Vec<_>>())
+        .map(|found| {
+            found.into_iter().filter(|one| one.verdict == AssumptionVerdict::Broken).collect::<Vec<_>>()
+        })
         .filter(|found| !found.is_empty())
         .collect();
     for found in &mut broken {
@@ -66,9 +68,9 @@ pub fn table(checks: &[Checked]) -> Table {
     let row = |found: Vec<&Checked>| {
         let rank = |one: &&&Checked| (one.verdict, -(size(one) * 1e9) as i64);
         let worst = found.iter().min_by_key(rank).expect("a group has a finding");
-        let count = |verdict: Verdict| found.iter().filter(|one| one.verdict == verdict).count();
-        let counts =
-            [Verdict::Broken, Verdict::CannotTell, Verdict::Holds].map(|verdict| (verdict, count(verdict)));
+        let count = |verdict: AssumptionVerdict| found.iter().filter(|one| one.verdict == verdict).count();
+        let counts = [AssumptionVerdict::Broken, AssumptionVerdict::CannotTell, AssumptionVerdict::Holds]
+            .map(|verdict| (verdict, count(verdict)));
         let verdicts: Vec<String> =
             match counts.iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>().as_slice() {
                 [(verdict, _)] => vec![verdict.to_string()],

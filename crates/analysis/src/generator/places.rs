@@ -2,7 +2,7 @@
 //! bottleneck of the server, the check of the model's assumptions and the search for a peak agree.
 
 use kendall_evidence::Trial;
-use kendall_evidence::check::{Check as Assumption, Setting, Verdict, check, send_lateness};
+use kendall_evidence::check::{AssumptionVerdict, Check as Assumption, Setting, check, send_lateness};
 use kendall_load::Lag;
 use kendall_probe::{Cost, MachineUse, ThreadUse, Timeline, Use};
 use kendall_record::{Outcome, RequestRow};
@@ -124,7 +124,7 @@ impl Fault {
 }
 
 /// What the check of the assumptions says of a load with this verdict: of the sends' lateness and of their rate.
-fn checked(fault: Fault, verdict: &GeneratorVerdict) -> [Verdict; 2] {
+fn checked(fault: Fault, verdict: &GeneratorVerdict) -> [AssumptionVerdict; 2] {
     let rows = fault.rows();
     let trials = [Trial { rows: &rows, warmup_ns: 0 }];
     let sends = sends([verdict].into_iter(), send_lateness(&trials).as_ref());
@@ -160,8 +160,12 @@ fn all_who_ask_get_the_same_verdict() {
         assert_eq!(blamed, verdict.process() != ProcessJudged::Sound || crowds, "{fault:?}");
 
         let [sent, rate] = checked(fault, &verdict);
-        assert_eq!(sent == Verdict::Broken, matches!(fault, Fault::Late | Fault::Waited), "{fault:?}");
-        assert_eq!(rate == Verdict::Broken, fault == Fault::Rate, "{fault:?}");
+        assert_eq!(
+            sent == AssumptionVerdict::Broken,
+            matches!(fault, Fault::Late | Fault::Waited),
+            "{fault:?}"
+        );
+        assert_eq!(rate == AssumptionVerdict::Broken, fault == Fault::Rate, "{fault:?}");
 
         assert_eq!(verdict.decided(0.050, &grey, &aim).is_some(), limited, "{fault:?}");
     }
@@ -180,6 +184,6 @@ fn without_a_verdict_the_generator_is_not_blamed() {
 #[test]
 fn of_a_trial_without_a_verdict_the_rows_decide() {
     let none = GeneratorVerdict::default();
-    assert_eq!(checked(Fault::Late, &none)[0], Verdict::Broken);
-    assert_eq!(checked(Fault::Nothing, &none)[0], Verdict::Holds);
+    assert_eq!(checked(Fault::Late, &none)[0], AssumptionVerdict::Broken);
+    assert_eq!(checked(Fault::Nothing, &none)[0], AssumptionVerdict::Holds);
 }

@@ -24,9 +24,9 @@ pub struct TrialView {
     /// How many requests due then took how long.
     pub heat: Heat,
     /// The slowest requests of all, by when they were due.
-    pub slowest: Vec<Ended>,
+    pub slowest: Vec<EndedRequest>,
     /// Requests without a right answer; evenly thinned where there are many.
-    pub failed: Vec<Ended>,
+    pub failed: Vec<EndedRequest>,
     /// Requests one by one: the whole trial, then details of it.
     pub windows: Vec<Window>,
     /// Service times against the closest distribution; `None` if the server reported none.
@@ -100,14 +100,14 @@ pub struct Heat {
     pub counts: Vec<u64>,
 }
 
-/// A request by when it was due and how long it was out.
+/// The due time, response time and outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ended {
-    /// When it was due.
+pub struct EndedRequest {
+    /// The due time.
     pub due_s: f64,
-    /// From then until it was over.
+    /// The time from due until the request ended.
     pub out_s: f64,
-    /// How.
+    /// How the request ended.
     pub outcome: Outcome,
 }
 

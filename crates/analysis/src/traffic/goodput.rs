@@ -1,11 +1,11 @@
 //! Bytes that had arrived by instants, as rates in intervals.
 
-use kendall_flows::{About, FlowAbout, Seen, Tick};
+use kendall_flows::{About, ClientRecord, FlowAbout, Tick};
 
 use super::series::{FlowGoodput, Goodput, interval_s, seconds};
 
 /// What each flow got, from the beginning of the first on.
-pub(super) fn of_flows(about: &About, seen: &Seen) -> Goodput {
+pub(super) fn of_flows(about: &About, seen: &ClientRecord) -> Goodput {
     // Of the ticks before the flows began, only the last one matters: nothing had arrived by then.
     let before = seen.ticks.partition_point(|tick| tick.at_ns <= seen.from_ns);
     let ticks = &seen.ticks[before.saturating_sub(1)..];

@@ -3,7 +3,7 @@
 use kendall_evidence::Trial;
 use kendall_record::RequestRow;
 
-use crate::report::trial_view::Ended;
+use crate::report::trial_view::EndedRequest;
 use crate::thin::sorted;
 
 /// The rows of a trial in the order in which they were due.
@@ -29,9 +29,9 @@ impl<'a> Rows<'a> {
         row.completed.unwrap_or(self.length_ns).max(row.scheduled)
     }
 
-    pub(super) fn ended(&self, row: &RequestRow) -> Ended {
+    pub(super) fn ended(&self, row: &RequestRow) -> EndedRequest {
         let out_ns = self.end_ns(row) - row.scheduled;
-        Ended { due_s: seconds(row.scheduled), out_s: seconds(out_ns), outcome: row.outcome }
+        EndedRequest { due_s: seconds(row.scheduled), out_s: seconds(out_ns), outcome: row.outcome }
     }
 
     /// The requests that are in the answers.

@@ -7,7 +7,9 @@ use kendall_analysis::traffic::flows::read;
 use kendall_analysis::traffic::{Cloud, FlowsReport};
 use kendall_archive::series::{Layout, SeriesWriter};
 use kendall_archive::write_json;
-use kendall_flows::{ABOUT, About, FlowAbout, SEEN, Seen, TOURNAMENT, Tick, Tournament, Way};
+use kendall_flows::{
+    ABOUT, About, ClientRecord, FlowAbout, LinkDirection, SEEN, TOURNAMENT, Tick, Tournament,
+};
 use tempfile::{TempDir, tempdir};
 
 const MS: i64 = 1_000_000;
@@ -35,7 +37,7 @@ fn record(folder: &Path, flows: &[(&str, u64, f64)]) {
                 port,
                 after_s: 0.0,
                 cpu_is_known: true,
-                way: Way::Down,
+                way: LinkDirection::Down,
             })
             .collect(),
     };
@@ -45,7 +47,8 @@ fn record(folder: &Path, flows: &[(&str, u64, f64)]) {
         processor_s: at as f64 * 0.01,
         bytes: flows.iter().map(|(_, bytes, _)| bytes * at.max(0) as u64).collect(),
     };
-    let seen = Seen { ticks: (-5..=20).map(tick).collect(), from_ns: FROM_NS, ..Seen::default() };
+    let seen =
+        ClientRecord { ticks: (-5..=20).map(tick).collect(), from_ns: FROM_NS, ..ClientRecord::default() };
     write_json(&folder.join(SEEN), &seen).unwrap();
     fs::write(folder.join("link/link.json"), format!("{{\"start_ns\": {LOG_NS}}}")).unwrap();
     let layout = Layout::new("rows").label("direction").label("hop").label("flow");
@@ -182,12 +185,12 @@ fn records_that_are_damaged_are_refused_and_other_folders_are_none() {
     assert_eq!(read(folder.path()).unwrap(), None);
     record(folder.path(), &[("tcp", 10_000, 0.01)]);
     // The bytes of another number of flows.
-    let seen = Seen {
+    let seen = ClientRecord {
         ticks: (0..30)
             .map(|at| Tick { at_ns: FROM_NS + at * 100 * MS, processor_s: 0.0, bytes: vec![] })
             .collect(),
         from_ns: FROM_NS,
-        ..Seen::default()
+        ..ClientRecord::default()
     };
     write_json(&folder.path().join(SEEN), &seen).unwrap();
     let found = read(folder.path()).unwrap().unwrap();

@@ -12,12 +12,12 @@ use serde_json::Value;
 type Closed = fn(&str, u32, Duration) -> Vec<String>;
 /// The words of a command: URL, connections, requests per second, how long.
 type Open = fn(&str, u32, u32, Duration) -> Vec<String>;
-/// The 99th and 99.9th percentile of what it printed, in seconds; NaN where it tells only one.
+/// The 99th and 99.9th percentile from its output, in seconds; NaN for one that it does not report.
 type Reported = fn(&str) -> Option<[f64; 2]>;
 
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// What is looked for among the installed programs; empty for our own.
+    /// The name of the installed program; empty for kendall.
     installed_as: &'static str,
     pub(crate) closed: Option<Closed>,
     pub(crate) open: Option<Open>,

@@ -11,7 +11,7 @@ use kendall_chat::directory::Limits;
 use kendall_chat::password::server::Passwords;
 use kendall_chat::password::{AuthMethod, Stretch};
 use kendall_chat::server::durable::Durable;
-use kendall_chat::server::{Options, bind};
+use kendall_chat::server::{DirectoryOptions, bind};
 use kendall_chat::workload::{ChatWorkload, Mix};
 use kendall_load::{Plan, Progress, Reuse, RowBatches, run};
 use kendall_record::{Outcome, RequestRow};
@@ -32,7 +32,7 @@ pub(crate) struct Rates {
 pub(crate) fn register(url: &str, users: u32, reuse: Reuse, span: Duration) -> Result<Rates, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let store = Arc::new(runtime.block_on(Durable::open(url))?);
-    let options = Options {
+    let options = DirectoryOptions {
         service: Config { workers: WORKERS.try_into()?, ..Config::new("127.0.0.1:0".parse()?) },
         limits: Limits { attempts: None, ..Limits::default() },
         store: store.clone(),

@@ -1,14 +1,14 @@
-//! Who watches whom.
+//! Which sessions watch which accounts.
 
 use std::collections::HashMap;
 
 use super::SessionId;
 use crate::name::NameKey;
 
-/// Who watches whom. Names without an account can be watched like any other.
+/// Which sessions watch which accounts. Names without an account can be watched like any other.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    /// The sessions that watch an account, and the name by which each asked.
+    /// The sessions that watch an account, and the name that each used.
     watchers: HashMap<NameKey, Vec<(SessionId, String)>>,
     watched: HashMap<SessionId, Vec<NameKey>>,
 }

@@ -13,9 +13,9 @@ use crate::password::{LOG_IN_2, REGISTER_2};
 /// The lowest kind of a push; answers have lower ones.
 pub(crate) const FIRST_PUSH: u8 = 128;
 
-/// What the server says.
+/// A message from the directory server to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum DirectoryMessage {
     /// The answer to a request.
     Answer(Answer),
     /// A message that no request asked for.

@@ -10,7 +10,7 @@ use kendall_service::Outlet;
 
 use super::wire::Wire;
 use crate::directory::{ConnectionId, Directory, Limits};
-use crate::protocol::{Frame, Said};
+use crate::protocol::{DirectoryMessage, Frame};
 
 /// The clock checks the directory at least this often, so that counts of attempts are forgotten.
 const TICK: Duration = Duration::from_secs(1);
@@ -106,7 +106,9 @@ impl State {
         for (connection, push) in self.directory.take_pushes() {
             let Some(outlet) = self.outlets.get(&connection) else { continue };
             // One that takes its messages too slowly loses its connection: it would miss some.
-            if let Err(error) = outlet.push(&Wire::Frame(Frame { number: 0, message: Said::Push(push) })) {
+            if let Err(error) =
+                outlet.push(&Wire::Frame(Frame { number: 0, message: DirectoryMessage::Push(push) }))
+            {
                 tracing::debug!(?connection, %error, "a message was not sent");
             }
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use kendall_talk::relay::{Limits, Relay, Seen};
+use kendall_talk::relay::{Limits, PeerAnnounced, Relay};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 
@@ -16,7 +16,10 @@ use super::hall::Hall;
 const TRIES: usize = 16;
 
 /// Binds the relay. Where the port is 0 it takes one that is free for TCP, too.
-pub(crate) fn bind(runtime: &Runtime, listen: SocketAddr) -> Result<(Relay, Receiver<Seen>), ChatError> {
+pub(crate) fn bind(
+    runtime: &Runtime,
+    listen: SocketAddr,
+) -> Result<(Relay, Receiver<PeerAnnounced>), ChatError> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -30,14 +33,14 @@ pub(crate) fn bind(runtime: &Runtime, listen: SocketAddr) -> Result<(Relay, Rece
 }
 
 /// Runs the relay as long as the runtime, and has each client learn where its peer was seen.
-pub(crate) fn run(runtime: &Runtime, relay: Relay, mut seen: Receiver<Seen>, hall: Arc<Hall>) {
+pub(crate) fn run(runtime: &Runtime, relay: Relay, mut seen: Receiver<PeerAnnounced>, hall: Arc<Hall>) {
     runtime.spawn(async move {
         if let Err(error) = relay.run().await {
             tracing::error!(%error, "the meeting point has failed: clients find each other only where no translator is between");
         }
     });
     runtime.spawn(async move {
-        while let Some(Seen { pair, side, address }) = seen.recv().await {
+        while let Some(PeerAnnounced { pair, side, address }) = seen.recv().await {
             hall.with(|directory, _| directory.seen(pair, side, address));
         }
     });

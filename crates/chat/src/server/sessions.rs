@@ -21,8 +21,8 @@ use crate::password::scram::{ITERATIONS, KEY_BYTES, Verifier};
 use crate::password::server::finish_log_in;
 use crate::password::{LOG_IN_3, PasswordError};
 use crate::protocol::{
-    Answer, Blame, Contact, Fault, Frame, GREETING_BYTES, REQUEST_BYTES, Request, Said, Secret, VERSION,
-    decode_greeting, decode_request,
+    Answer, Blame, Contact, DirectoryMessage, Fault, Frame, GREETING_BYTES, REQUEST_BYTES, Request, Secret,
+    VERSION, decode_greeting, decode_request,
 };
 
 /// The directory server without its sockets.
@@ -281,5 +281,5 @@ fn answer(number: u32, result: Result<Answer, Refusal>) -> Wire {
         // Rounded up: a client that waits this long is not early.
         retry_ms: u32::try_from(retry.as_micros().div_ceil(1000)).unwrap_or(u32::MAX),
     });
-    Wire::Frame(Frame { number, message: Said::Answer(message) })
+    Wire::Frame(Frame { number, message: DirectoryMessage::Answer(message) })
 }

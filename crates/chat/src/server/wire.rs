@@ -2,7 +2,7 @@
 
 use kendall_service::Message;
 
-use crate::protocol::{Frame, Said, VERSION, encode_greeting, encode_said};
+use crate::protocol::{DirectoryMessage, Frame, VERSION, encode_greeting, encode_said};
 
 /// What leaves the server.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub enum Wire {
     /// The answer to a client's greeting.
     Greeting,
     /// An answer or a push.
-    Frame(Frame<Said>),
+    Frame(Frame<DirectoryMessage>),
 }
 
 impl Message for Wire {

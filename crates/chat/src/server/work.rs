@@ -135,7 +135,7 @@ impl Office {
         if is_ours { Ok((record, is_there)) } else { Err(Blame::OtherMethod.into()) }
     }
 
-    /// Keeps a new account. The store answers by itself, so that no worker need wait while it writes.
+    /// Stores a new account. The store sends the answer, so that no worker waits while it writes.
     pub(crate) fn insert(
         &self,
         name: &Name,

@@ -99,9 +99,9 @@ struct Model {
     tokens: Vec<(Secret, usize)>,
     /// What watches report, by connection and name.
     watched: BTreeMap<(u64, usize), Presence>,
-    /// Watches that have begun and not reported yet.
+    /// Watches that have begun and have had no report yet.
     begun: BTreeSet<(u64, usize)>,
-    /// Calls by their numbers: who called whom.
+    /// Calls by their numbers: caller and callee.
     calls: BTreeMap<u64, (u64, usize, usize)>,
     /// Which calls ring at which connections, by the messages that these got.
     rings: BTreeSet<(u64, u64)>,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
 use kendall_chat::protocol::Blame;
-use kendall_chat::server::Options;
+use kendall_chat::server::DirectoryOptions;
 use kendall_chat::server::durable::Durable;
 use kendall_chat::server::keys;
 use kendall_chat::server::store::{Memory, Store};
@@ -29,13 +29,13 @@ pub(crate) async fn open(url: &str) -> Durable {
 }
 
 /// The options of a server whose accounts and keys are in a folder.
-pub(crate) fn kept(folder: &std::path::Path) -> Options {
+pub(crate) fn kept(folder: &std::path::Path) -> DirectoryOptions {
     let usual = options(Arc::new(Memory::default()), Limits::default(), None);
     let url = format!("sqlite:{}", folder.join("accounts.db").display());
     let store = usual.runtime.block_on(Durable::open(&url)).unwrap();
     let accounts = usual.runtime.block_on(store.count()).unwrap();
     let passwords = keys::passwords(&folder.join("keys"), accounts).unwrap();
-    Options { store: Arc::new(store), passwords, ..usual }
+    DirectoryOptions { store: Arc::new(store), passwords, ..usual }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
 use kendall_chat::protocol::Blame;
 use kendall_chat::server::store::{Memory, Store};
-use kendall_chat::server::{Options, bind};
+use kendall_chat::server::{DirectoryOptions, bind};
 use kendall_testbed::{Database, DatabaseKind, tempdir};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -35,7 +35,7 @@ const LISTENS: &str = "listens on ";
 fn a_killed_server_loses_no_registration() {
     if let Ok(folder) = env::var(FOLDER) {
         let limits = Limits { attempts: None, ..Limits::default() };
-        let server = bind(Options { limits, ..kept(Path::new(&folder)) }).unwrap();
+        let server = bind(DirectoryOptions { limits, ..kept(Path::new(&folder)) }).unwrap();
         println!("\n{LISTENS}{}", server.local_addr());
         return server.run().unwrap();
     }
@@ -84,8 +84,8 @@ async fn wait_to_kill(round: usize, count: &AtomicUsize) {
     sleep(Duration::from_micros(170 * round as u64)).await;
 }
 
-/// Registers accounts of new names until one fails, by the server's refusal or, where that is `None`, because the server is gone;
-/// returns those that were acknowledged.
+/// Registers accounts of new names until one fails: by this refusal of the server or, for `None`, because the server has ended.
+/// Returns the acknowledged ones.
 async fn register_until(
     refusal: Option<Blame>,
     address: SocketAddr,
@@ -136,13 +136,13 @@ fn a_killed_redis_behind_the_server_loses_no_registration() {
 }
 
 /// Kills a database under load again and again. One server lives through it all: while the database is away, it refuses
-/// registrations, and then it goes on.
+/// registrations, and then it continues.
 fn kill_database(kind: DatabaseKind) {
     let Some(mut database) = Database::start(kind, &[]) else { return };
     let limits = Limits { attempts: None, ..Limits::default() };
     let usual = options(Arc::new(Memory::default()), limits, None);
     let store: Arc<dyn Store> = Arc::new(usual.runtime.block_on(open(&database.url(0))));
-    let server = run(Options { store, ..usual });
+    let server = run(DirectoryOptions { store, ..usual });
     let address = server.address;
     clients(async {
         let mut acknowledged: Vec<String> = Vec::new();

@@ -12,7 +12,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use kendall_chat::directory::Limits;
 use kendall_chat::password::{AuthMethod, Stretch};
 use kendall_chat::protocol::Blame;
-use kendall_chat::server::Options;
+use kendall_chat::server::DirectoryOptions;
 use kendall_chat::server::store::{Memory, Store};
 use kendall_testbed::{Database, DatabaseKind, TempDir, tempdir};
 use sha2::{Digest, Sha256, Sha512};
@@ -65,7 +65,7 @@ enum Backing {
 
 impl Backing {
     /// The options of a server, and its store.
-    fn options(&self) -> (Options, Arc<dyn Store>) {
+    fn options(&self) -> (DirectoryOptions, Arc<dyn Store>) {
         let limits = Limits { attempts: None, ..Limits::default() };
         let url = match self {
             Self::Memory(store) => return (options(store.clone(), limits, None), store.clone()),
@@ -74,7 +74,7 @@ impl Backing {
         };
         let usual = options(Arc::new(Memory::default()), limits, None);
         let store: Arc<dyn Store> = Arc::new(usual.runtime.block_on(open(&url)));
-        (Options { store: store.clone(), ..usual }, store)
+        (DirectoryOptions { store: store.clone(), ..usual }, store)
     }
 
     /// Everything that is stored: records in memory; of a database every file, its logs included.

@@ -13,7 +13,7 @@ use kendall_chat::password::{AuthMethod, Stretch};
 use kendall_chat::protocol::{Blame, Contact, Push};
 use kendall_chat::server::keys::Identity;
 use kendall_chat::server::store::{Memory, Store};
-use kendall_chat::server::{Options, bind};
+use kendall_chat::server::{DirectoryOptions, bind};
 use kendall_service::Config;
 use kendall_testbed::{LIMIT, Running};
 use tokio::net::TcpSocket;
@@ -25,11 +25,11 @@ pub(crate) const TALK: [u8; 16] = [3; 16];
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
 /// The options of a server that keeps its accounts there.
-pub(crate) fn options(store: Arc<dyn Store>, limits: Limits, identity: Option<Identity>) -> Options {
+pub(crate) fn options(store: Arc<dyn Store>, limits: Limits, identity: Option<Identity>) -> DirectoryOptions {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let usual = Config::new("127.0.0.1:0".parse().unwrap());
     let workers = NonZeroUsize::new(4).unwrap();
-    Options {
+    DirectoryOptions {
         service: Config { workers, grace: Duration::from_millis(10), ..usual },
         limits,
         store,
@@ -40,12 +40,12 @@ pub(crate) fn options(store: Arc<dyn Store>, limits: Limits, identity: Option<Id
 }
 
 /// A server that checks passwords by this method.
-pub(crate) fn by(method: AuthMethod, options: Options) -> Options {
-    Options { passwords: options.passwords.by(method), ..options }
+pub(crate) fn by(method: AuthMethod, options: DirectoryOptions) -> DirectoryOptions {
+    DirectoryOptions { passwords: options.passwords.by(method), ..options }
 }
 
 /// Runs a server while a test does.
-pub(crate) fn run(options: Options) -> Running {
+pub(crate) fn run(options: DirectoryOptions) -> Running {
     let server = bind(options).unwrap();
     let (address, metrics, stop) = (server.local_addr(), server.handle(), server.handle());
     Running::new(address, move || metrics.metrics_text(), move || stop.shut_down(), || server.run())

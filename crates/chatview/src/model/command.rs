@@ -107,7 +107,8 @@ pub(crate) fn read(line: &str) -> Result<Typed, String> {
     Ok(Typed::Command(command))
 }
 
-/// What completes the last word before the cursor: its place and the candidates. At the beginning of a line it is a command, otherwise a name.
+/// The completions of the word before the cursor: its position and the candidates. At the beginning of a line it is a command,
+/// otherwise a name.
 pub(crate) fn candidates<'a>(before: &str, names: impl Iterator<Item = &'a str>) -> (usize, Vec<String>) {
     let from = before
         .rfind(char::is_whitespace)

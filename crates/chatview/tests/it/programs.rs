@@ -13,7 +13,7 @@ use clap::Parser;
 use kendall_chat::directory::Limits;
 use kendall_chat::password::server::Passwords;
 use kendall_chat::server::store::Memory;
-use kendall_chat::server::{Options, bind};
+use kendall_chat::server::{DirectoryOptions, bind};
 use kendall_chatview::{Chat, chat};
 use kendall_service::Config;
 use kendall_testbed::{Running, TempDir, tempdir, wait_until};
@@ -105,7 +105,7 @@ impl Chats {
 
 fn serve(listen: SocketAddr) -> Running {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let options = Options {
+    let options = DirectoryOptions {
         service: Config {
             workers: NonZeroUsize::new(4).unwrap(),
             grace: Duration::from_millis(10),
@@ -164,7 +164,7 @@ fn two_users_talk_at_forty_and_at_a_hundred_and_twenty_columns() {
         [&object["from"], &object["text"], &object["delivered"]].map(ToString::to_string).join(" ")
     };
     assert_eq!(
-        // The test program writes lines of its own.
+        // The test program itself also writes lines.
         lines.lines().filter(|line| line.starts_with('{')).map(said).collect::<Vec<_>>(),
         [r#""ann" "lunch?" null"#, "\"bob\" \"yes\\nat \u{202e}noon\" true", r#""ann" "fine by me" null"#],
         "{lines}"

@@ -28,8 +28,8 @@ struct Epoch {
     reno: f64,
 }
 
-/// The segment of the Reno-friendly region where losses come without a queue, so by chance and packet by packet, in bytes:
-/// what gives the bytes per second of a TCP flow at the same probability of loss per packet. A window of Reno's kind is as
+/// The segment of the Reno-friendly region where losses are independent of the queue, so random for each packet, in bytes.
+/// It gives the throughput of a TCP flow at the same probability of loss per packet: a Reno window is proportional to
 /// the root of (growth per round trip · data per packet). The aim is that of TFRC-SP, RFC 4828, for small packets.
 fn segment_under_random_loss(most_data: f64) -> f64 {
     TCP_SEGMENT * TCP_SEGMENT / most_data

@@ -112,7 +112,7 @@ pub struct Loss {
     pub next: u64,
 }
 
-/// A congestion control: told of what is sent, arrives and is lost, it sets window and pace.
+/// A congestion control: it sets window and pace from the messages that are sent, arrive and are lost.
 pub trait Controller: Debug + Send {
     /// A message was sent.
     fn on_sent(&mut self, _sent: &Sent) {}

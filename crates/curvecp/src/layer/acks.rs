@@ -35,7 +35,7 @@ pub(super) struct Acks {
     /// The highest number so far.
     highest: u32,
     waiting: u32,
-    /// Messages since this instant, to tell how many come in a round trip; and how many came in the last.
+    /// The start of the current round trip, and the number of messages since then; then the number in the last round trip.
     round: (Duration, u32),
     last_round: u32,
     at_once: bool,

@@ -1,7 +1,7 @@
 //! The message layer of one connection: two streams over messages that may be lost, reordered and repeated.
 //!
 //! It knows plaintext messages only, no packets and no keys. After every call the caller takes messages with
-//! [`poll_transmit`](MessageLayer::poll_transmit) until there is none, and then waits for the next message or for
+//! [`poll_transmit`](MessageLayer::poll_transmit) until none is left, and then waits for the next message or for
 //! [`next_deadline`](MessageLayer::next_deadline).
 
 mod acks;
@@ -116,7 +116,7 @@ impl MessageLayer {
         }
     }
 
-    /// Tells the layer how long the handshake's round trip took, before any message: its first time-outs follow from it.
+    /// Sets the round-trip time of the handshake, before any message: the first time-outs follow from it.
     pub fn assume_rtt(&mut self, handshake: Duration) {
         self.recovery.rtt.assume(handshake);
     }
@@ -137,8 +137,8 @@ impl MessageLayer {
         self.send.split(MAX_DATA_BYTES as u16);
     }
 
-    /// Bytes of the longest message that the path is known to carry. A longer one that leaves is a probe, which must go in a
-    /// datagram of its own that no network fragments.
+    /// Bytes of the longest message that the path is known to carry. A longer one is a probe, which must be sent in a
+    /// separate datagram that no network fragments.
     pub fn longest_message(&self) -> usize {
         self.path_mtu.length()
     }

@@ -3,8 +3,8 @@
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
 
-use super::seen::{Seen, service_s};
-use super::{Check, Finding, RunQueue, Setting, Verdict};
+use super::trial_set::{TrialSet, service_s};
+use super::{AssumptionVerdict, Check, Finding, RunQueue, Setting};
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{mean, variance};
@@ -19,7 +19,7 @@ const INTERACTIVE: f64 = 0.02;
 const MOSTLY_DELAY: f64 = 0.5;
 
 /// Checks Little's law over each whole trial and reports the worst one.
-pub(super) fn little(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn little(seen: &TrialSet<'_>) -> Option<Finding> {
     let gaps = seen.whole.iter().filter_map(|trial| crate::little(trial.rows));
     let worst = gaps.max_by(|a, b| a.relative_gap.abs().total_cmp(&b.relative_gap.abs()));
     let Some(worst) = worst.filter(|worst| worst.relative_gap.is_finite()) else {
@@ -32,19 +32,19 @@ pub(super) fn little(seen: &Seen<'_>) -> Option<Finding> {
             "Little's law is broken: {number} requests are in the system on average, but throughput × response time is \
              {product}. Requests or instants are missing from the record."
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
         let sentence = format!(
             "{number} requests are in the system on average; throughput × response time is {product}."
         );
-        (Verdict::Holds, sentence)
+        (AssumptionVerdict::Holds, sentence)
     };
     Some(Finding::new(Check::LittlesLaw, verdict, sentence).effect("number in system", worst.relative_gap))
 }
 
 /// The utilisation law: processors busy = throughput × service time (Denning and Buzen 1978, equation 3), beside the
 /// processor time that the system counted.
-pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
+pub(super) fn utilisation_law(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
     let cpu_cores = setting.cpu_cores?;
     let (mut busy_s, mut span_s) = (0.0, 0.0);
     for trial in &seen.whole {
@@ -69,7 +69,7 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
              time, for example connection handling and system calls. The model does not include this work.",
             percent(effect / (1.0 + effect))
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else if let Some(queue) = setting.run_queue.filter(|queue| queue.explains(busy, cpu_cores)) {
         let sentence = format!(
             "Requests were in service on {cores} servers at once, but these share {} cores: {} of their threads wait for a core, on \
@@ -79,15 +79,18 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
             significant(queue.waiting_threads, 3),
             significant(busy / cpu_cores, 2),
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else if effect < -CPU_OFF {
         let sentence = format!(
             "Requests were in service on {cores} servers, which used {cpu} cores: service waits for something other than a processor, \
              such as a disk, a lock or another process."
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
-        (Verdict::Holds, format!("The server used {cpu} cores, and rate × service time is {cores}."))
+        (
+            AssumptionVerdict::Holds,
+            format!("The server used {cpu} cores, and rate × service time is {cores}."),
+        )
     };
     Some(Finding::new(Check::UtilisationLaw, verdict, sentence).effect("processor time", effect))
 }
@@ -101,7 +104,7 @@ impl RunQueue {
 }
 
 /// The interactive response-time law of a closed population: N = X(R + Z) (Denning and Buzen 1978, section 4).
-pub(super) fn interactive_law(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn interactive_law(seen: &TrialSet<'_>) -> Option<Finding> {
     let Arrivals::Closed { population, think } = &seen.station.arrivals else { return None };
     let (mut answered, mut span_s) = (0usize, 0.0);
     for instants in seen.instants_ns(|row| row.response_ns().and(row.completed)) {
@@ -123,15 +126,18 @@ pub(super) fn interactive_law(seen: &Seen<'_>) -> Option<Finding> {
             "Throughput × (response + think time) is {shown}, but there are {population} users: the number of users, the think time or \
              the response times are wrong."
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
-        (Verdict::Holds, format!("Throughput × (response + think time) is {shown}, for {population} users."))
+        (
+            AssumptionVerdict::Holds,
+            format!("Throughput × (response + think time) is {shown}, for {population} users."),
+        )
     };
     Some(Finding::new(Check::InteractiveLaw, verdict, sentence).effect("users", effect))
 }
 
 /// Whether every request was answered.
-pub(super) fn loss(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn loss(seen: &TrialSet<'_>) -> Option<Finding> {
     let count = |outcome: Outcome| seen.rows().filter(|row| row.outcome == outcome).count();
     let [refused, timed_out, unanswered] =
         [Outcome::Refused, Outcome::TimedOut, Outcome::Unanswered].map(count);
@@ -141,14 +147,14 @@ pub(super) fn loss(seen: &Seen<'_>) -> Option<Finding> {
     }
     let share = lost as f64 / all as f64;
     let (verdict, sentence) = if lost == 0 {
-        (Verdict::Holds, format!("All {all} requests were answered."))
+        (AssumptionVerdict::Holds, format!("All {all} requests were answered."))
     } else {
         let sentence = format!(
             "{lost} of {all} requests ({}) had no answer: {refused} refused, {timed_out} timed out, {unanswered} still out at \
              the end. Response times count only the others.",
             percent(share)
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     };
     Some(
         Finding::new(Check::Loss, verdict, sentence)
@@ -158,7 +164,7 @@ pub(super) fn loss(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// Whether every answer was right: a fast wrong answer is no service.
-pub(super) fn answers(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn answers(seen: &TrialSet<'_>) -> Option<Finding> {
     let wrong = seen.rows().filter(|row| row.outcome == Outcome::Wrong).count();
     let all = seen.rows().filter(|row| row.response_ns().is_some()).count();
     if all == 0 {
@@ -166,13 +172,13 @@ pub(super) fn answers(seen: &Seen<'_>) -> Option<Finding> {
     }
     let share = wrong as f64 / all as f64;
     let finding = if wrong == 0 {
-        Finding::new(Check::Answers, Verdict::Holds, format!("All {all} answers were right."))
+        Finding::new(Check::Answers, AssumptionVerdict::Holds, format!("All {all} answers were right."))
     } else {
         let sentence = format!(
             "{wrong} of {all} answers ({}) were wrong, so their response times do not measure the service.",
             percent(share)
         );
-        Finding::new(Check::Answers, Verdict::Broken, sentence)
+        Finding::new(Check::Answers, AssumptionVerdict::Broken, sentence)
     };
     Some(finding.statistic("wrong", wrong as f64).effect("wrong answers", share))
 }
@@ -185,7 +191,7 @@ const NEAR_NS: i64 = 10_000_000;
 
 /// Whether times outside the station pile up where a lost packet is sent again: then an accept queue overflowed, or the
 /// link lost some, without any request being lost.
-pub(super) fn retries(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn retries(seen: &TrialSet<'_>) -> Option<Finding> {
     let outside = |row: &RequestRow| Some(row.response_ns()? - (row.finished? - row.queued?));
     let mut outside_ns: Vec<i64> = seen.rows().filter_map(outside).collect();
     if outside_ns.len() < 20 {
@@ -213,11 +219,11 @@ pub(super) fn retries(seen: &Seen<'_>) -> Option<Finding> {
              accept queue overflowed, or the link drops packets. No queueing model includes these delays.",
             percent(share)
         );
-        Finding::new(Check::Retries, Verdict::Broken, sentence)
+        Finding::new(Check::Retries, AssumptionVerdict::Broken, sentence)
     } else {
         Finding::new(
             Check::Retries,
-            Verdict::Holds,
+            AssumptionVerdict::Holds,
             "No response time shows the delay of a TCP retransmission.",
         )
     };
@@ -225,7 +231,7 @@ pub(super) fn retries(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// How much of the response time passes outside the station.
-pub(super) fn delay(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn delay(seen: &TrialSet<'_>) -> Option<Finding> {
     let outside = |row: &RequestRow| Some(seconds(row.response_ns()? - (row.finished? - row.queued?)));
     let mut outside_s: Vec<f64> = seen.rows().filter_map(outside).collect();
     let (Some(response_s), true) = (seen.mean_response_s(), outside_s.len() >= 20) else {
@@ -244,9 +250,9 @@ pub(super) fn delay(seen: &Seen<'_>) -> Option<Finding> {
             "{shown} of {all} pass outside the station: the network and the operating systems at both ends dominate, not the queue. \
              Add this time to the model as a delay."
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
-        (Verdict::Holds, format!("{shown} of {all} pass outside the station."))
+        (AssumptionVerdict::Holds, format!("{shown} of {all} pass outside the station."))
     };
     let finding = Finding::new(Check::Delay, verdict, sentence).statistic("coefficient of variation", spread);
     Some(finding.effect("response outside", share))

@@ -3,8 +3,8 @@
 use kendall_station::{Arrivals, Law};
 
 use super::grade::{CHANCE, grade, off, two_sided};
-use super::seen::{Seen, scv};
-use super::{Check, Finding, MATTERS, SendsJudged, Setting, Verdict};
+use super::trial_set::{TrialSet, scv};
+use super::{AssumptionVerdict, Check, Finding, MATTERS, SendsJudged, Setting};
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant};
 use kendall_stats::{
@@ -23,7 +23,7 @@ const AFTER_ANSWER: f64 = 0.05;
 
 /// Is the rate at which requests were sent the one that was asked for? A generator that its judge found off the rate of its
 /// schedule was off the model's, too, however little that moves.
-pub(super) fn rate(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
+pub(super) fn rate(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
     let Arrivals::Open { gap } = &seen.station.arrivals else { return None };
     let asked_per_s = 1.0 / gap.mean_s();
     let (mut gaps, mut span_s) = (0usize, 0.0);
@@ -42,16 +42,16 @@ pub(super) fn rate(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
     // The mean of n gaps is known to cv/√n.
     let z = effect * (gaps as f64).sqrt() / gap.scv().sqrt().max(1e-3);
     let verdict = match setting.sends {
-        Some(SendsJudged { at_rate: false, .. }) => Verdict::Broken,
+        Some(SendsJudged { at_rate: false, .. }) => AssumptionVerdict::Broken,
         _ => grade(gaps, ENOUGH, two_sided(z), effect, RATE_OFF),
     };
     let (sent, asked) = (significant(sent_per_s, 3), significant(asked_per_s, 3));
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "Requests left at {sent}/s, not at the requested {asked}/s: the load differs from the model's."
         ),
-        Verdict::Holds => format!("Requests left at {sent}/s; {asked}/s were requested."),
-        Verdict::CannotTell => {
+        AssumptionVerdict::Holds => format!("Requests left at {sent}/s; {asked}/s were requested."),
+        AssumptionVerdict::CannotTell => {
             format!(
                 "Requests left at {sent}/s; {asked}/s were requested. With this few requests the difference is not significant."
             )
@@ -63,7 +63,7 @@ pub(super) fn rate(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
 }
 
 /// Do the gaps have the law that was asked for? The effect is on the waiting time, by (ca² + cs²)/2 (Allen–Cunneen).
-pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let Arrivals::Open { gap } = &seen.station.arrivals else { return None };
     let gaps_s = seen.gaps_s();
     let Some(gap_scv) = scv(&gaps_s).filter(|_| gaps_s.len() >= FEWEST) else {
@@ -82,15 +82,17 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
     let what = if poisson { "Poisson".to_owned() } else { format!("{} as asked for", gap.name()) };
     let count = gaps_s.len();
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "Arrivals are not {what}: the squared coefficient of variation of their gaps is {seen_scv}, not {asked_scv}. A model with \
              that distribution {}.",
             off(factor)
         ),
-        Verdict::Holds => format!(
+        AssumptionVerdict::Holds => format!(
             "Arrivals are {what}, within the precision of {count} gaps: their squared coefficient of variation is {seen_scv}."
         ),
-        Verdict::CannotTell => format!("{count} gaps are too few to decide whether arrivals are {what}."),
+        AssumptionVerdict::CannotTell => {
+            format!("{count} gaps are too few to decide whether arrivals are {what}.")
+        }
     };
     let finding = Finding::new(Check::ArrivalLaw, verdict, sentence).statistic(name, tested.statistic);
     Some(finding.p(tested.p_value).effect("wait", factor - 1.0))
@@ -98,7 +100,7 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
 
 /// The strongest of three tests of a Poisson stream, its chance corrected for there being three (Bonferroni), and the
 /// variability that counts: that of the gaps, or, where counts are not dispersed as those of a Poisson stream, theirs.
-fn poisson_tests(seen: &Seen<'_>, gaps_s: &[f64], gap_scv: f64) -> Option<(&'static str, Tested, f64)> {
+fn poisson_tests(seen: &TrialSet<'_>, gaps_s: &[f64], gap_scv: f64) -> Option<(&'static str, Tested, f64)> {
     let counted = dispersion(seen, gaps_s.len());
     let tests = [
         ("D of gaps", conditional_uniform_lewis(gaps_s)),
@@ -113,7 +115,7 @@ fn poisson_tests(seen: &Seen<'_>, gaps_s: &[f64], gap_scv: f64) -> Option<(&'sta
 }
 
 /// The dispersion of counts in spans that hold ten arrivals on average, over all trials.
-fn dispersion(seen: &Seen<'_>, gaps: usize) -> Option<Tested> {
+fn dispersion(seen: &TrialSet<'_>, gaps: usize) -> Option<Tested> {
     let mut counts: Vec<f64> = Vec::new();
     let arrivals = seen.arrivals_ns();
     let spanned = |instants: &Vec<i64>| Some(i128::from(*instants.last()?) - i128::from(*instants.first()?));
@@ -143,7 +145,7 @@ fn law_test(gaps_s: &[f64], gap: &Law, gap_scv: f64) -> Option<(&'static str, Te
 }
 
 /// Do gaps depend on those before them?
-pub(super) fn independent(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn independent(seen: &TrialSet<'_>) -> Option<Finding> {
     if !matches!(seen.station.arrivals, Arrivals::Open { .. }) {
         return None;
     }
@@ -165,7 +167,7 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
         if n > FEWEST + LAGS {
             return Finding::new(
                 check,
-                Verdict::Holds,
+                AssumptionVerdict::Holds,
                 format!("{what} are all equal, so they are independent."),
             );
         }
@@ -179,12 +181,12 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
     let verdict = grade(n, ENOUGH, tested.p_value, effect, MATTERS);
     let first = significant(autocorrelation(values, 1).unwrap_or(0.0), 2);
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "{what} depend on those before them: neighbours are correlated by {first}. A model with independent values {}.",
             off(1.0 + effect)
         ),
-        Verdict::Holds => format!("{what} show no dependence on those before them that matters."),
-        Verdict::CannotTell => {
+        AssumptionVerdict::Holds => format!("{what} show no dependence on those before them that matters."),
+        AssumptionVerdict::CannotTell => {
             format!("{n} values are too few to decide whether {} depend on one another.", lower(what))
         }
     };
@@ -202,7 +204,7 @@ fn lower(words: &str) -> String {
 
 /// Are requests sent when answers come? Counts how many leave within a twentieth of a mean gap after an answer; in an open
 /// stream that is the share of time that lies so near behind answers.
-pub(super) fn open_loop(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn open_loop(seen: &TrialSet<'_>) -> Option<Finding> {
     // Users send when answers have come, as they are meant to.
     let users = &seen.station.arrivals;
     if matches!(users, Arrivals::Closed { .. } | Arrivals::Attended(_) | Arrivals::Sessions(_)) {
@@ -241,13 +243,15 @@ pub(super) fn open_loop(seen: &Seen<'_>) -> Option<Finding> {
     let (z, effect) = ((share - expected) / spread, (share - expected).max(0.0));
     let verdict = grade(n, FEWEST, two_sided(z), effect, 0.5);
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "{} of the requests leave right after an answer: the load is a closed loop, which sends less the slower the \
              server is. An open model such as M/M/m does not describe it.",
             percent(share)
         ),
-        Verdict::Holds => "Requests leave whether or not answers have arrived: the load is open.".to_owned(),
-        Verdict::CannotTell => "The gaps do not show whether requests wait for answers.".to_owned(),
+        AssumptionVerdict::Holds => {
+            "Requests leave whether or not answers have arrived: the load is open.".to_owned()
+        }
+        AssumptionVerdict::CannotTell => "The gaps do not show whether requests wait for answers.".to_owned(),
     };
     let finding = Finding::new(Check::OpenLoop, verdict, sentence).statistic("z", z);
     Some(finding.p(two_sided(z)).effect("requests after answers", share - expected))

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-use super::Verdict;
+use super::AssumptionVerdict;
 
 /// A p-value below this is not put down to chance. A report makes some hundred tests, so that one in ten is wrong once,
 /// and only if the effect is large as well.
@@ -10,11 +10,11 @@ pub(super) const CHANCE: f64 = 1e-3;
 
 /// Grades by effect and significance: broken if `effect` is above `limit` and significant; holds if it is not above and there are at
 /// least `enough` of the `n` values that show such an effect.
-pub(super) fn grade(n: usize, enough: usize, p_value: f64, effect: f64, limit: f64) -> Verdict {
+pub(super) fn grade(n: usize, enough: usize, p_value: f64, effect: f64, limit: f64) -> AssumptionVerdict {
     match effect.abs() > limit {
-        true if p_value < CHANCE => Verdict::Broken,
-        false if n >= enough => Verdict::Holds,
-        _ => Verdict::CannotTell,
+        true if p_value < CHANCE => AssumptionVerdict::Broken,
+        false if n >= enough => AssumptionVerdict::Holds,
+        _ => AssumptionVerdict::CannotTell,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use kendall_record::RequestRow;
 
-use super::seen::{Seen, service_s};
-use super::{Check, Finding, Hosts, Setting, Verdict};
+use super::trial_set::{TrialSet, service_s};
+use super::{AssumptionVerdict, Check, Finding, Hosts, Setting};
 use crate::Trial;
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, time};
@@ -60,7 +60,7 @@ fn lateness<'r, I: Iterator<Item = &'r RequestRow>>(rows: impl Fn() -> I) -> Opt
 }
 
 /// Whether requests left when they were due, as the judge of the generator found, with the figures of the rows.
-pub(super) fn sent_when_due(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
+pub(super) fn sent_when_due(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
     let Some(lateness) = lateness(|| seen.rows()) else {
         return Some(Finding::cannot_tell(Check::SentWhenDue, "There are too few requests."));
     };
@@ -75,19 +75,19 @@ pub(super) fn sent_when_due(seen: &Seen<'_>, setting: &Setting) -> Option<Findin
                 percent(mean_share),
                 percent(p99_share)
             );
-            (Verdict::Broken, sentence)
+            (AssumptionVerdict::Broken, sentence)
         }
         Some(true) => {
             let sentence =
                 format!("Requests left when they were due, 99 % of them within {}.", time(lag_p99_s));
-            (Verdict::Holds, sentence)
+            (AssumptionVerdict::Holds, sentence)
         }
         None => {
             let sentence = format!(
                 "99 % of the requests left within {} of when they were due; the generator was not checked.",
                 time(lag_p99_s)
             );
-            (Verdict::CannotTell, sentence)
+            (AssumptionVerdict::CannotTell, sentence)
         }
     };
     let finding = Finding::new(Check::SentWhenDue, verdict, sentence).statistic("p99 lag in s", lag_p99_s);
@@ -95,7 +95,7 @@ pub(super) fn sent_when_due(seen: &Seen<'_>, setting: &Setting) -> Option<Findin
 }
 
 /// Whether clocks tick finely enough for response and service times.
-pub(super) fn clock_resolution(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn clock_resolution(seen: &TrialSet<'_>) -> Option<Finding> {
     let answered = |row: &&RequestRow| row.response_ns().is_some();
     let client = seen.rows().filter(answered).flat_map(|row| [row.sent, row.completed]).flatten();
     let server = seen.rows().flat_map(|row| [row.started, row.finished]).flatten();
@@ -119,9 +119,9 @@ pub(super) fn clock_resolution(seen: &Seen<'_>) -> Option<Finding> {
             time(mean_s),
             percent(tick_s / mean_s)
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
-        (Verdict::Holds, format!("The clock ticks every {} or finer.", time(tick_s)))
+        (AssumptionVerdict::Holds, format!("The clock ticks every {} or finer.", time(tick_s)))
     };
     let finding = Finding::new(Check::ClockResolution, verdict, sentence).statistic("ticks", count);
     Some(finding.effect("resolution", if mean_s > 0.0 { tick_s / mean_s } else { 0.0 }))
@@ -146,7 +146,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 
 /// Whether each row's instants are in the order in which they must be: due, sent, first byte, completed; queued, started,
 /// finished. Server and client are not compared, since their clocks may differ.
-pub(super) fn instants_in_order(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn instants_in_order(seen: &TrialSet<'_>) -> Option<Finding> {
     let ordered = |instants: &[Option<i64>]| instants.iter().flatten().is_sorted();
     let wrong = |row: &&RequestRow| {
         !(ordered(&[Some(row.scheduled), row.sent, row.first_byte, row.completed])
@@ -162,9 +162,9 @@ pub(super) fn instants_in_order(seen: &Seen<'_>) -> Option<Finding> {
             "{count} of {all} requests have timestamps in an impossible order, such as an answer before its request: they come from \
              different clocks, or from different requests."
         );
-        Finding::new(Check::InstantsInOrder, Verdict::Broken, sentence)
+        Finding::new(Check::InstantsInOrder, AssumptionVerdict::Broken, sentence)
     } else {
-        Finding::new(Check::InstantsInOrder, Verdict::Holds, "All timestamps are in order.")
+        Finding::new(Check::InstantsInOrder, AssumptionVerdict::Holds, "All timestamps are in order.")
     };
     Some(finding.statistic("out of order", count as f64).effect("requests", share))
 }
@@ -173,9 +173,11 @@ pub(super) fn instants_in_order(seen: &Seen<'_>) -> Option<Finding> {
 pub(super) fn apart_hosts(setting: &Setting) -> Option<Finding> {
     let finding = match setting.hosts {
         Hosts::Unknown => return None,
-        Hosts::Apart => {
-            Finding::new(Check::ApartHosts, Verdict::Holds, "Client and server run on separate machines.")
-        }
+        Hosts::Apart => Finding::new(
+            Check::ApartHosts,
+            AssumptionVerdict::Holds,
+            "Client and server run on separate machines.",
+        ),
         Hosts::Same => Finding::cannot_tell(
             Check::ApartHosts,
             "Client and server share a machine: they compete for processors, and there is no network between them.",

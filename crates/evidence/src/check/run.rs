@@ -5,8 +5,8 @@ use kendall_station::Arrivals;
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
 use super::grade::{grade, two_sided};
-use super::seen::Seen;
-use super::{Check, Finding, Verdict};
+use super::trial_set::TrialSet;
+use super::{AssumptionVerdict, Check, Finding};
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, time};
 use kendall_stats::{batch_means, mann_kendall, mean, mser, t_interval};
@@ -26,7 +26,7 @@ const MEANS: usize = 30;
 
 /// Whether response times grow while the trials run: the trend of batch means that are no longer correlated (Mann and
 /// Kendall), put together over the trials (Stouffer 1949), and by how much the second half is longer than the first.
-pub(super) fn steady(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn steady(seen: &TrialSet<'_>) -> Option<Finding> {
     let (mut z, mut tests, mut halves) = (0.0, 0, [(0.0, 0usize); 2]);
     for rows in &seen.trials {
         let series: Vec<f64> = rows.iter().filter_map(|row| Some(seconds(row.response_ns()?))).collect();
@@ -52,14 +52,14 @@ pub(super) fn steady(seen: &Seen<'_>) -> Option<Finding> {
     let verdict = grade(seen.count(), MEANS, two_sided(z), effect.max(0.0), GROWTH);
     let (first, second) = (time(first_s), time(second_s));
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "Response times grow while the trials run, from {first} in the first half to {second} in the second: the system is not in \
              steady state, and the mean depends on how long the trials ran."
         ),
-        Verdict::Holds => {
+        AssumptionVerdict::Holds => {
             format!("Response times do not grow: {first} in the first half, {second} in the second.")
         }
-        Verdict::CannotTell => {
+        AssumptionVerdict::CannotTell => {
             format!(
                 "Response times were {first} in the first half and {second} in the second: the difference is not significant."
             )
@@ -70,7 +70,7 @@ pub(super) fn steady(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// Whether a warm-up is left in what is counted: MSER-5 looks for one at the front.
-pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn warm_up(seen: &TrialSet<'_>) -> Option<Finding> {
     // Each trial weighs by its length.
     let (mut z, mut tests, mut effect, mut weight, mut longest) = (0.0, 0, 0.0, 0.0, 0);
     for rows in &seen.trials {
@@ -100,13 +100,13 @@ pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
     let p_value = (MEANS as f64 * two_sided(z)).min(1.0);
     let verdict = grade(seen.count(), MEANS * BATCH, p_value, effect, WARM_UP);
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "The data include a warm-up: the first {longest} answers of a trial differ from the rest and move the mean by {}. Exclude \
              them with a longer warm-up.",
             percent(effect.abs())
         ),
-        Verdict::Holds => "The counted requests include no warm-up.".to_owned(),
-        Verdict::CannotTell => format!(
+        AssumptionVerdict::Holds => "The counted requests include no warm-up.".to_owned(),
+        AssumptionVerdict::CannotTell => format!(
             "The data may include a warm-up: without the first {longest} answers of a trial the mean would change by {}.",
             percent(effect.abs())
         ),
@@ -116,7 +116,7 @@ pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// How well the mean response time is known.
-pub(super) fn precision(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn precision(seen: &TrialSet<'_>) -> Option<Finding> {
     let series = |rows: &Vec<&RequestRow>| {
         rows.iter().filter_map(|row| Some(seconds(row.response_ns()?))).collect::<Vec<f64>>()
     };
@@ -142,16 +142,16 @@ pub(super) fn precision(seen: &Seen<'_>) -> Option<Finding> {
             "The mean response time is known only to ±{shown}, {how}: too imprecise to distinguish models. Run longer, or run more \
             trials."
         );
-        Finding::new(Check::Precision, Verdict::CannotTell, sentence)
+        Finding::new(Check::Precision, AssumptionVerdict::CannotTell, sentence)
     } else {
         let sentence = format!("The mean response time is known to ±{shown} (95 % interval, {how}).");
-        Finding::new(Check::Precision, Verdict::Holds, sentence)
+        Finding::new(Check::Precision, AssumptionVerdict::Holds, sentence)
     };
     Some(finding.effect("half-width", relative))
 }
 
 /// Whether classes came in the shares that the model has: chi-squared (Pearson 1900).
-pub(super) fn shares(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn shares(seen: &TrialSet<'_>) -> Option<Finding> {
     let classes = &seen.station.classes;
     if classes.len() < 2 || matches!(seen.station.arrivals, Arrivals::Closed { .. } | Arrivals::Attended(_)) {
         return None;
@@ -177,17 +177,17 @@ pub(super) fn shares(seen: &Seen<'_>) -> Option<Finding> {
     let (name, share) = (&classes[worst].name, percent(counts[worst] as f64 / n as f64));
     let asked = percent(classes[worst].share);
     let sentence = match verdict {
-        Verdict::Broken => {
+        AssumptionVerdict::Broken => {
             format!(
                 "{share} of the requests are of class {name}, not the requested {asked}: the load differs from the model's."
             )
         }
-        Verdict::Holds => {
+        AssumptionVerdict::Holds => {
             format!(
                 "Classes came in the requested shares; the largest deviation is {name}, {share} instead of {asked}."
             )
         }
-        Verdict::CannotTell => {
+        AssumptionVerdict::CannotTell => {
             format!("{n} requests are too few to decide whether classes come in the requested shares.")
         }
     };

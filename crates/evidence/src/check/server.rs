@@ -3,8 +3,8 @@
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Discipline;
 
-use super::seen::Seen;
-use super::{Check, Finding, Verdict};
+use super::trial_set::TrialSet;
+use super::{AssumptionVerdict, Check, Finding};
 use crate::seconds::seconds;
 use kendall_stats::mean;
 use kendall_stats::number::percent;
@@ -18,7 +18,7 @@ const WAITED: f64 = 0.1;
 const OVERTAKEN: f64 = 0.02;
 
 /// How many requests the server had in service at once.
-pub(super) fn servers(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn servers(seen: &TrialSet<'_>) -> Option<Finding> {
     if seen.station.discipline.preempts() {
         return None;
     }
@@ -35,22 +35,25 @@ pub(super) fn servers(seen: &Seen<'_>) -> Option<Finding> {
     let all = if most == 1 { "one request was".to_owned() } else { format!("{most} requests were") };
     let effect = most as f64 / expected as f64 - 1.0;
     let (verdict, sentence) = if most == expected {
-        (Verdict::Holds, format!("Up to {all} in service at once, as many as the model has servers."))
+        (
+            AssumptionVerdict::Holds,
+            format!("Up to {all} in service at once, as many as the model has servers."),
+        )
     } else if most > expected {
         let sentence =
             format!("Up to {all} in service at once; the model has {expected} {}.", plural(expected));
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else if waited >= FEWEST && waited as f64 > 0.01 * count as f64 {
         let sentence = format!(
             "At most {all} in service at once, though {waited} requests waited; the model has {expected} {}. Set the servers to \
              {most}, or find what keeps the others idle.",
             plural(expected)
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
         let sentence =
             format!("At most {all} in service at once, and no request waited: there may be more servers.");
-        (Verdict::CannotTell, sentence)
+        (AssumptionVerdict::CannotTell, sentence)
     };
     let finding = Finding::new(Check::Servers, verdict, sentence).statistic("at once", most as f64);
     Some(finding.effect("servers", effect))
@@ -95,7 +98,7 @@ fn most_at_once(trials: &[Vec<(i64, i64)>]) -> usize {
 }
 
 /// The requests that waited for a server.
-fn waiting<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a RequestRow> {
+fn waiting<'a>(seen: &TrialSet<'a>) -> impl Iterator<Item = &'a RequestRow> {
     let services_s = seen.services_s();
     let least_s = if services_s.is_empty() { f64::INFINITY } else { WAITED * mean(services_s) };
     let waited = move |row: &&RequestRow| row.queueing_ns().is_some_and(|ns| seconds(ns) > least_s);
@@ -103,7 +106,7 @@ fn waiting<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a RequestRow> {
 }
 
 /// Whether service starts in the order of arrival.
-pub(super) fn order(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn order(seen: &TrialSet<'_>) -> Option<Finding> {
     if seen.station.discipline != Discipline::Fifo {
         return None;
     }
@@ -132,10 +135,10 @@ pub(super) fn order(seen: &Seen<'_>) -> Option<Finding> {
             "{shown} of the requests that waited were overtaken by later ones: the server does not serve in the order of arrival. The \
              model's mean may still be right; its quantiles are not."
         );
-        (Verdict::Broken, sentence)
+        (AssumptionVerdict::Broken, sentence)
     } else {
         (
-            Verdict::Holds,
+            AssumptionVerdict::Holds,
             format!("Requests were served in the order of arrival ({shown} of {waited} overtaken)."),
         )
     };
@@ -144,7 +147,7 @@ pub(super) fn order(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// Whether requests are turned away by a server that the model gives room without end, and how much room there is.
-pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn room(seen: &TrialSet<'_>) -> Option<Finding> {
     let refused: Vec<&RequestRow> = seen.rows().filter(|row| row.outcome == Outcome::Refused).collect();
     let count = refused.len();
     let share = count as f64 / seen.count().max(1) as f64;
@@ -152,7 +155,7 @@ pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
     let finding = match (count, seen.station.capacity) {
         (0, None) => Finding::new(
             Check::Room,
-            Verdict::Holds,
+            AssumptionVerdict::Holds,
             "No request was rejected: the queue had capacity for all.",
         ),
         (0, Some(room)) => {
@@ -161,7 +164,7 @@ pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
         }
         (_, Some(room)) => {
             let sentence = format!("{count} requests were rejected; the model's capacity is {room}.");
-            Finding::new(Check::Room, Verdict::Holds, sentence)
+            Finding::new(Check::Room, AssumptionVerdict::Holds, sentence)
         }
         (_, None) => {
             let room = found_at_refusal(seen);
@@ -174,14 +177,14 @@ pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
             let requests = if count == 1 { "request was" } else { "requests were" };
             let sentence =
                 format!("{count} {requests} rejected, but the model's capacity is unlimited.{guess}");
-            Finding::new(Check::Room, Verdict::Broken, sentence)
+            Finding::new(Check::Room, AssumptionVerdict::Broken, sentence)
         }
     };
     Some(finding.statistic("refused", count as f64).effect("requests turned away", share))
 }
 
 /// How many requests were in the server when others were turned away: the middle of it.
-fn found_at_refusal(seen: &Seen<'_>) -> Option<usize> {
+fn found_at_refusal(seen: &TrialSet<'_>) -> Option<usize> {
     let mut found = Vec::new();
     for trial in &seen.whole {
         let admitted = |row: &RequestRow| row.queued.filter(|_| row.outcome != Outcome::Refused);

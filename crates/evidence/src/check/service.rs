@@ -5,8 +5,8 @@ use kendall_station::{Knows, Law};
 use super::arrivals::independence;
 use super::grade::{grade, off, two_sided};
 use super::law::{closest_law, in_words};
-use super::seen::{Seen, scv, service_s};
-use super::{Check, Finding, MATTERS, Verdict};
+use super::trial_set::{TrialSet, scv, service_s};
+use super::{AssumptionVerdict, Check, Finding, MATTERS};
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{
@@ -32,7 +32,7 @@ fn untold(check: Check, n: usize) -> Finding {
 
 /// Are service times exponential, and if not, which law is closest? The effect is on the waiting time of M/M/m, by
 /// (1 + cs²)/2 (Lee and Longton 1959).
-pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let times_s = seen.services_s();
     let (Some(scv), true) = (scv(times_s), times_s.len() >= FEWEST) else {
         return Some(untold(Check::ServiceLaw, times_s.len()));
@@ -47,7 +47,7 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
     let verdict = grade(n, ENOUGH, tested.p_value, factor - 1.0, MATTERS);
     let shown = significant(scv, 2);
     let sentence = match (verdict, closest_law(times_s)) {
-        (Verdict::Broken, closest) => {
+        (AssumptionVerdict::Broken, closest) => {
             let (which, other) = match closest {
                 Some(closest) if closest.distance.statistic < 0.1 => (
                     format!("the closest distribution is {}", in_words(&closest.law)),
@@ -62,17 +62,19 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
                 off(factor)
             )
         }
-        (Verdict::Holds, Some(closest)) if !matches!(closest.law, Law::Exponential { .. }) => format!(
-            "Service times vary as much as exponential ones (squared coefficient of variation {shown}), but their distribution is \
+        (AssumptionVerdict::Holds, Some(closest)) if !matches!(closest.law, Law::Exponential { .. }) => {
+            format!(
+                "Service times vary as much as exponential ones (squared coefficient of variation {shown}), but their distribution is \
              closer to {}: the model's means hold, its high quantiles may not.",
-            in_words(&closest.law)
-        ),
-        (Verdict::Holds, _) => {
+                in_words(&closest.law)
+            )
+        }
+        (AssumptionVerdict::Holds, _) => {
             format!(
                 "Service times are close enough to exponential: their squared coefficient of variation is {shown}."
             )
         }
-        (Verdict::CannotTell, _) => {
+        (AssumptionVerdict::CannotTell, _) => {
             format!("{n} service times are too few to decide whether they are exponential.")
         }
     };
@@ -82,7 +84,7 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// Do some requests take a small part of the time of others, with none between, as answers out of a cache do?
-pub(super) fn one_kind(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn one_kind(seen: &TrialSet<'_>) -> Option<Finding> {
     let mut sorted: Vec<f64> = seen.services_s().iter().copied().filter(|x| *x > 0.0).collect();
     if sorted.len() < FEWEST {
         return Some(untold(Check::OneKind, sorted.len()));
@@ -98,7 +100,9 @@ pub(super) fn one_kind(seen: &Seen<'_>) -> Option<Finding> {
     if ratio < HOLE {
         let sentence = "Service times form one group: there is one kind of request.";
         return Some(
-            Finding::new(Check::OneKind, Verdict::Holds, sentence).statistic("widest hole", ratio).p(p_value),
+            Finding::new(Check::OneKind, AssumptionVerdict::Holds, sentence)
+                .statistic("widest hole", ratio)
+                .p(p_value),
         );
     }
     let sentence = format!(
@@ -108,12 +112,13 @@ pub(super) fn one_kind(seen: &Seen<'_>) -> Option<Finding> {
         time(sorted[at - 1]),
         time(sorted[at])
     );
-    let finding = Finding::new(Check::OneKind, Verdict::Broken, sentence).statistic("widest hole", ratio);
+    let finding =
+        Finding::new(Check::OneKind, AssumptionVerdict::Broken, sentence).statistic("widest hole", ratio);
     Some(finding.p(p_value).effect("requests of the faster kind", share))
 }
 
 /// Do service times depend on those before them?
-pub(super) fn independent(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn independent(seen: &TrialSet<'_>) -> Option<Finding> {
     let times_s = seen.services_s();
     if times_s.is_empty() {
         return Some(untold(Check::IndependentService, 0));
@@ -124,7 +129,7 @@ pub(super) fn independent(seen: &Seen<'_>) -> Option<Finding> {
 
 /// Are service times correlated with the gap before them? The wait follows the variance of service less gap (Kingman
 /// 1962), so a correlation r changes it by −2r·ca·cs/(ca² + cs²).
-pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn apart_from_arrivals(seen: &TrialSet<'_>) -> Option<Finding> {
     let (mut gaps_s, mut times_s) = (Vec::new(), Vec::new());
     for rows in &seen.trials {
         for pair in rows.windows(2) {
@@ -140,7 +145,7 @@ pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
     }
     let Some(r) = cross_correlation(&gaps_s, &times_s) else {
         let sentence = "Gaps or service times are constant, so neither depends on the other.";
-        return Some(Finding::new(Check::ServiceApartFromArrivals, Verdict::Holds, sentence));
+        return Some(Finding::new(Check::ServiceApartFromArrivals, AssumptionVerdict::Holds, sentence));
     };
     let (arrivals, service) = (scv(&gaps_s).unwrap_or(1.0), scv(&times_s).unwrap_or(1.0));
     let effect = -2.0 * r * (arrivals * service).sqrt() / (arrivals + service);
@@ -148,12 +153,12 @@ pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
     let verdict = grade(n, ENOUGH, p_value, effect, MATTERS);
     let shown = significant(r, 2);
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "Service times depend on the gap before them (correlation {shown}): a model with independent service times {}.",
             off(1.0 + effect)
         ),
-        Verdict::Holds => "Service times do not depend on the gaps between arrivals.".to_owned(),
-        Verdict::CannotTell => {
+        AssumptionVerdict::Holds => "Service times do not depend on the gaps between arrivals.".to_owned(),
+        AssumptionVerdict::CannotTell => {
             format!("{n} pairs are too few to decide whether service depends on arrivals.")
         }
     };
@@ -162,7 +167,7 @@ pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// Does service take longer where it starts with all servers busy than where it starts alone?
-pub(super) fn apart_from_load(seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn apart_from_load(seen: &TrialSet<'_>) -> Option<Finding> {
     let (servers, discipline) = (seen.station.servers.get() as usize, seen.station.discipline);
     // Interruptions, and orders by size, tie the service time to the load by themselves.
     if servers < 2 || discipline.preempts() || discipline.knows() != Knows::Nothing {
@@ -212,15 +217,15 @@ pub(super) fn load_finding(
     let verdict = grade(n, ENOUGH / 2, p_value, kappa - 1.0, LOAD_DEPENDENT);
     let (low_time, high_time) = (time(low_mean_s), time(high_mean_s));
     let sentence = match verdict {
-        Verdict::Broken => format!(
+        AssumptionVerdict::Broken => format!(
             "Service takes {high_time} {high} and {low_time} {low}, {} times as long: it depends on the load. Use the service time \
              measured under load.",
             significant(kappa, 2)
         ),
-        Verdict::Holds => {
+        AssumptionVerdict::Holds => {
             format!("Service takes {high_time} {high} and {low_time} {low}: the load hardly changes it.")
         }
-        Verdict::CannotTell => {
+        AssumptionVerdict::CannotTell => {
             format!("Service took {high_time} {high} and {low_time} {low}, of {n} requests or more each.")
         }
     };

@@ -10,7 +10,7 @@ mod open;
 
 use kendall_station::Servers;
 
-use super::{Finding, Verdict};
+use super::{AssumptionVerdict, Finding};
 use crate::table::{Row, Table};
 use kendall_theory::{erlang_b, erlang_c};
 
@@ -47,8 +47,8 @@ pub fn check_table(table: &Table, servers: Option<Servers>) -> Vec<Finding> {
 fn of_rows(rows: &[Known<'_>], check: impl Fn(&Known<'_>) -> Option<Finding>) -> Vec<Finding> {
     let found: Vec<Finding> =
         rows.iter().filter_map(|known| Some(check(known)?.at(known.row.place()))).collect();
-    if found.iter().any(|finding| finding.verdict != Verdict::Holds) {
-        return found.into_iter().filter(|finding| finding.verdict != Verdict::Holds).collect();
+    if found.iter().any(|finding| finding.verdict != AssumptionVerdict::Holds) {
+        return found.into_iter().filter(|finding| finding.verdict != AssumptionVerdict::Holds).collect();
     }
     let (all, size) =
         (found.len(), |finding: &Finding| finding.effect.as_ref().map_or(0.0, |effect| effect.value.abs()));

@@ -22,8 +22,8 @@ fn loose(mut side: Side) -> Side {
     side
 }
 
-fn place(sides: Vec<Side>) -> Place {
-    Place { name: String::new(), sides }
+fn place(sides: Vec<Side>) -> SideGroup {
+    SideGroup { name: String::new(), sides }
 }
 
 fn one(sides: Vec<Side>) -> Compared {
@@ -54,7 +54,8 @@ fn equals_are_called_different_as_seldom_as_the_level_says() {
             Side { name: which.to_string(), runs: (0..8).map(row).collect() }
         };
         let found = compare(&metrics, &[place(vec![of(1), of(2)])], &terms);
-        let differs = |one: &Compared| matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let differs =
+            |one: &Compared| matches!(one.verdict, ComparisonVerdict::Better | ComparisonVerdict::Worse);
         alarms += u32::from(found.against[0].metrics.iter().any(differs));
     }
     assert!(alarms <= 22, "{alarms} of 200");
@@ -72,7 +73,7 @@ fn a_known_ratio_is_found() {
         ]);
         let (low, high) = found.effect.unwrap().interval;
         held += u32::from(low <= 0.88 && 0.88 <= high);
-        seen += u32::from(found.verdict == Verdict::Better);
+        seen += u32::from(found.verdict == ComparisonVerdict::Better);
     }
     assert!(held >= 86 && seen >= 75, "{held} {seen}");
 }
@@ -84,10 +85,13 @@ fn what_a_block_has_in_common_falls_out() {
     let noise = runs(12, 1.0, 3);
     let slower: Vec<f64> = drift.iter().zip(&noise).map(|(x, n)| x * 1.05 * (n / 0.01).powf(0.1)).collect();
     let found = one(vec![side("a", &drift), side("b", &slower)]);
-    assert!(found.paired && found.runs == (12, 12) && found.verdict == Verdict::Worse, "{found:?}");
+    assert!(found.paired && found.runs == (12, 12) && found.verdict == ComparisonVerdict::Worse, "{found:?}");
     assert!((found.effect.unwrap().value - 1.05).abs() < 0.01);
     let unpaired = one(vec![loose(side("a", &drift)), loose(side("b", &slower))]);
-    assert!(!unpaired.paired && matches!(unpaired.verdict, Verdict::Undecided { .. }), "{unpaired:?}");
+    assert!(
+        !unpaired.paired && matches!(unpaired.verdict, ComparisonVerdict::Undecided { .. }),
+        "{unpaired:?}"
+    );
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn pairs_that_could_show_nothing_are_not_used() {
     };
     let found = compare(&metrics, &[place(vec![side(1.0), side(1.5)])], &Terms::default());
     for compared in &found.against[0].metrics {
-        assert!(!compared.paired && compared.verdict == Verdict::Worse, "{compared:?}");
+        assert!(!compared.paired && compared.verdict == ComparisonVerdict::Worse, "{compared:?}");
     }
 }
 
@@ -146,8 +150,8 @@ fn errors_are_compared_by_their_difference() {
 #[test]
 fn so_many_more_runs_decide() {
     let found = one(vec![loose(side("a", &runs(8, 1.0, 5))), loose(side("b", &runs(8, 1.06, 6)))]);
-    let Verdict::Undecided { more_runs: Some(more) } = found.verdict else { panic!("{found:?}") };
+    let ComparisonVerdict::Undecided { more_runs: Some(more) } = found.verdict else { panic!("{found:?}") };
     let n = 8 + 2 * more as usize;
     let decided = one(vec![loose(side("a", &runs(n, 1.0, 5))), loose(side("b", &runs(n, 1.06, 6)))]);
-    assert!(!matches!(decided.verdict, Verdict::Undecided { .. }), "{more}: {decided:?}");
+    assert!(!matches!(decided.verdict, ComparisonVerdict::Undecided { .. }), "{more}: {decided:?}");
 }

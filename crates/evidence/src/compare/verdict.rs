@@ -12,7 +12,7 @@ const MOST_RUNS: f64 = 1_000.0;
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ComparisonVerdict {
     /// Better by more than the margin.
     Better,
     /// Worse by more than the margin.
@@ -45,7 +45,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    pub(super) fn verdict(&self, compared: &Compared, terms: &Terms) -> Verdict {
+    pub(super) fn verdict(&self, compared: &Compared, terms: &Terms) -> ComparisonVerdict {
         let margin = match compared.scale {
             Scale::Ratio => libm::log1p(terms.margin),
             Scale::Difference => compared.margin(terms),
@@ -53,10 +53,10 @@ impl Judged {
         let (low, high) = self.interval.interval;
         let beyond = if low > margin { 1 } else { -i32::from(high < -margin) };
         match (beyond, compared.metric.better) {
-            (1, Better::Lower) | (-1, Better::Higher) if self.p_holm <= LEVEL => Verdict::Worse,
-            (1 | -1, _) if self.p_holm <= LEVEL => Verdict::Better,
-            _ if low >= -margin && high <= margin => Verdict::Equivalent,
-            _ => Verdict::Undecided { more_runs: self.more_runs(margin, beyond != 0) },
+            (1, Better::Lower) | (-1, Better::Higher) if self.p_holm <= LEVEL => ComparisonVerdict::Worse,
+            (1 | -1, _) if self.p_holm <= LEVEL => ComparisonVerdict::Better,
+            _ if low >= -margin && high <= margin => ComparisonVerdict::Equivalent,
+            _ => ComparisonVerdict::Undecided { more_runs: self.more_runs(margin, beyond != 0) },
         }
     }
 
@@ -88,10 +88,10 @@ impl Compared {
     pub fn words(&self, terms: &Terms) -> String {
         let by = self.effect.map_or_else(String::new, |effect| self.by(&effect));
         match self.verdict {
-            Verdict::Better => format!("{} {by}", self.better()),
-            Verdict::Worse => format!("{} {by}", self.worse()),
-            Verdict::Equivalent => format!("equivalent within {}", self.within(terms)),
-            Verdict::Undecided { more_runs } => {
+            ComparisonVerdict::Better => format!("{} {by}", self.better()),
+            ComparisonVerdict::Worse => format!("{} {by}", self.worse()),
+            ComparisonVerdict::Equivalent => format!("equivalent within {}", self.within(terms)),
+            ComparisonVerdict::Undecided { more_runs } => {
                 let seen =
                     self.effect.map_or_else(String::new, |effect| format!(" ({})", self.range(&effect)));
                 match more_runs {
@@ -100,8 +100,8 @@ impl Compared {
                     None => format!("undecided{seen}: over a thousand more runs"),
                 }
             }
-            Verdict::TooFewRuns { runs } => too_few(runs),
-            Verdict::NotMeasured => "not measured on both sides".to_owned(),
+            ComparisonVerdict::TooFewRuns { runs } => too_few(runs),
+            ComparisonVerdict::NotMeasured => "not measured on both sides".to_owned(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Fits one family of models to points: its parameters by least squares, its servers one by one.
 
 use super::model::{Family, Model, Scaling, Served};
-use super::sample::{Prior, Sample, Seen};
+use super::sample::{Prior, Sample, SampleQuantity};
 use kendall_stats::least_squares::{Minimum, Noise, Problem, aicc};
 use kendall_stats::student_t;
 
@@ -408,7 +408,7 @@ fn best(spec: Spec, data: &Data<'_>) -> Option<(Shape, Minimum)> {
 /// What a sample says it saw, and what a model says of it.
 pub(super) fn predicted(model: &Model, sample: &Sample) -> Option<f64> {
     match sample.seen {
-        Seen::Response { .. } => model.response_s(&sample.load),
-        Seen::Throughput { .. } => model.throughput_per_s(&sample.load),
+        SampleQuantity::Response { .. } => model.response_s(&sample.load),
+        SampleQuantity::Throughput { .. } => model.throughput_per_s(&sample.load),
     }
 }

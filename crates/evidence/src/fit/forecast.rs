@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::candidate::{Data, predicted};
 use super::model::{Model, Served};
 use super::observation::{Load, short};
-use super::sample::{Prior, Sample, Seen};
+use super::sample::{Prior, Sample, SampleQuantity};
 use super::{Candidate, Fit};
 use crate::expect::{Expectation, Measure, Side};
 use kendall_theory::{formula, response_survival};
@@ -276,8 +276,8 @@ impl Fit {
                 let centre = predicted(&candidate.model, sample).unwrap_or_else(|| sample.value());
                 let by = noise() * sample.noise * fitted.noise;
                 sample.with_value(match sample.seen {
-                    Seen::Response { .. } => centre * libm::exp(by),
-                    Seen::Throughput { .. } => (centre + by).max(1e-9 * centre),
+                    SampleQuantity::Response { .. } => centre * libm::exp(by),
+                    SampleQuantity::Throughput { .. } => (centre + by).max(1e-9 * centre),
                 })
             };
             let samples: Vec<Sample> = self.samples.iter().map(drawn).collect();

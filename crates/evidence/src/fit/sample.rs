@@ -6,7 +6,7 @@ use super::observation::{Load, Observation};
 
 /// What was seen at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Seen {
+pub(super) enum SampleQuantity {
     /// Mean response time of an open stream. Its errors are taken as proportional to it.
     Response { mean_s: f64 },
     /// Throughput of a closed population. Its errors are taken as of one size.
@@ -17,7 +17,7 @@ pub(super) enum Seen {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) load: Load,
-    pub(super) seen: Seen,
+    pub(super) seen: SampleQuantity,
     /// The standard error: of a response time relative to it, of a throughput in 1/s; 1 where it is not known.
     pub(super) noise: f64,
     pub(super) noise_is_known: bool,
@@ -88,7 +88,8 @@ fn groups(samples: &[Sample], width: f64) -> Vec<&[Sample]> {
 /// and narrow where the response happens to be short: weighed by it, points pull every fit down. That the noise grows with
 /// the response is theory: of M/M/1 in proportion to it (Daley 1968).
 fn smooth(samples: &mut [Sample]) {
-    let open = |sample: &Sample| matches!(sample.seen, Seen::Response { .. }) && sample.noise_is_known;
+    let open =
+        |sample: &Sample| matches!(sample.seen, SampleQuantity::Response { .. }) && sample.noise_is_known;
     if samples.len() < 4 || !samples.iter().all(open) {
         return;
     }
@@ -120,11 +121,15 @@ impl Sample {
         let (seen, size, half_width) = match point.load {
             Load::Open { .. } => {
                 let mean_s = point.response_s?;
-                (Seen::Response { mean_s }, 1.0, point.response_half_width_s.map(|half| half / mean_s))
+                (
+                    SampleQuantity::Response { mean_s },
+                    1.0,
+                    point.response_half_width_s.map(|half| half / mean_s),
+                )
             }
             Load::Closed { .. } => {
                 let per_s = point.closed_throughput_per_s()?;
-                (Seen::Throughput { per_s }, per_s, point.throughput_half_width_per_s)
+                (SampleQuantity::Throughput { per_s }, per_s, point.throughput_half_width_per_s)
             }
         };
         let noise =
@@ -156,8 +161,8 @@ impl Sample {
         };
         // The inverse of a response time is nearly straight, also near saturation, where the time itself bends most.
         let value = match first.seen {
-            Seen::Response { .. } => 1.0 / mean(&|sample| 1.0 / sample.value()),
-            Seen::Throughput { .. } => mean(&Self::value),
+            SampleQuantity::Response { .. } => 1.0 / mean(&|sample| 1.0 / sample.value()),
+            SampleQuantity::Throughput { .. } => mean(&Self::value),
         };
         let noise =
             if first.noise_is_known { (mean(&|sample| sample.noise.powi(2)) / n).sqrt() } else { 1.0 };
@@ -170,16 +175,16 @@ impl Sample {
     /// The number itself.
     pub(super) fn value(&self) -> f64 {
         match self.seen {
-            Seen::Response { mean_s } => mean_s,
-            Seen::Throughput { per_s } => per_s,
+            SampleQuantity::Response { mean_s } => mean_s,
+            SampleQuantity::Throughput { per_s } => per_s,
         }
     }
 
     /// The same sample with another number.
     pub(super) fn with_value(&self, value: f64) -> Self {
         let seen = match self.seen {
-            Seen::Response { .. } => Seen::Response { mean_s: value },
-            Seen::Throughput { .. } => Seen::Throughput { per_s: value },
+            SampleQuantity::Response { .. } => SampleQuantity::Response { mean_s: value },
+            SampleQuantity::Throughput { .. } => SampleQuantity::Throughput { per_s: value },
         };
         Self { seen, ..self.clone() }
     }
@@ -187,18 +192,18 @@ impl Sample {
     /// The mean response time, as seen or by the interactive response-time law.
     pub(super) fn response_s(&self) -> f64 {
         match (self.seen, self.load) {
-            (Seen::Throughput { per_s }, Load::Closed { users, think_s }) => {
+            (SampleQuantity::Throughput { per_s }, Load::Closed { users, think_s }) => {
                 (f64::from(users) / per_s - think_s).max(1e-3 / per_s)
             }
-            (Seen::Response { mean_s }, _) => mean_s,
-            (Seen::Throughput { per_s }, Load::Open { .. }) => 1.0 / per_s,
+            (SampleQuantity::Response { mean_s }, _) => mean_s,
+            (SampleQuantity::Throughput { per_s }, Load::Open { .. }) => 1.0 / per_s,
         }
     }
 
     /// The throughput: as seen, or as offered.
     pub(super) fn throughput_per_s(&self) -> f64 {
         match (self.seen, self.load) {
-            (Seen::Throughput { per_s }, _) => per_s,
+            (SampleQuantity::Throughput { per_s }, _) => per_s,
             (_, load) => load.size(),
         }
     }
@@ -206,10 +211,10 @@ impl Sample {
     /// How far the sample is from a model in units of its noise; not a number where the model is overloaded.
     pub(super) fn residual(&self, model: &Model) -> f64 {
         let missing = match self.seen {
-            Seen::Response { mean_s } => {
+            SampleQuantity::Response { mean_s } => {
                 model.response_s(&self.load).map(|predicted_s| libm::log(mean_s / predicted_s))
             }
-            Seen::Throughput { per_s } => {
+            SampleQuantity::Throughput { per_s } => {
                 model.throughput_per_s(&self.load).map(|predicted| per_s - predicted)
             }
         };

@@ -16,7 +16,7 @@ fn uniform(seed: u64) -> f64 {
 
 /// A search on a machine of which other programs take a tenth to a half during three of ten probes, which is noticed, and up to 4 % during
 /// all others, which is not.
-fn disturbed_search(law: &Law, servers: u32, aim: &Aim, seed: u64) -> Found {
+fn disturbed_search(law: &Law, servers: u32, aim: &Aim, seed: u64) -> PeakResult {
     let mut number = 0;
     let mut probe = |ask: &Ask| {
         number += 1;
@@ -35,7 +35,8 @@ fn disturbed_search(law: &Law, servers: u32, aim: &Aim, seed: u64) -> Found {
 /// The share of pairs of searches of which one ends within the interval of the other, and the median relative width of the intervals.
 fn coverage(law: &Law, servers: u32, slo: &str, searches: u64) -> (f64, f64) {
     let aim = Aim { slo: slo.parse().unwrap(), errors_at_most: 0.01 };
-    let found: Vec<Found> = (0..searches).map(|seed| disturbed_search(law, servers, &aim, seed)).collect();
+    let found: Vec<PeakResult> =
+        (0..searches).map(|seed| disturbed_search(law, servers, &aim, seed)).collect();
     let rates: Vec<Estimate> = found.iter().filter_map(|found| found.rate_per_s).collect();
     assert!(rates.len() as u64 >= searches * 9 / 10, "{} of {searches} found a rate", rates.len());
     for found in &found {

@@ -5,7 +5,7 @@ use kendall_station::Estimate;
 use serde::Serialize;
 
 use super::Aim;
-use crate::expect::{Expectation, Figure, Measure, Side, Verdict};
+use crate::expect::{Expectation, ExpectationVerdict, Figure, Measure, Side};
 use crate::fit::{Slo, SloMeasure};
 use crate::measured::{Trial, client_side, trend};
 use kendall_stats::{batch_means, minimum_samples, quantile_rank, quantile_ranks, share_interval, student_t};
@@ -99,13 +99,13 @@ impl Sighting {
         let least_errors = self.errors.interval.map_or(self.errors.value, |(low, _)| low);
         if self.grows
             || self.is_overloaded()
-            || verdict == Verdict::Failed
+            || verdict == ExpectationVerdict::Failed
             || least_errors > aim.errors_at_most
         {
             return Outcome::Fail;
         }
         let keeps_up = self.achieved_share >= ACHIEVED.1 && self.errors.value <= aim.errors_at_most;
-        if keeps_up && verdict == Verdict::Met { Outcome::Pass } else { Outcome::Grey }
+        if keeps_up && verdict == ExpectationVerdict::Met { Outcome::Pass } else { Outcome::Grey }
     }
 }
 

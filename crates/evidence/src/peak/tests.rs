@@ -138,10 +138,27 @@ fn grey_probes_alone_make_no_rate() {
 }
 
 #[test]
-fn a_failing_probe_is_handed_on() {
-    let aim = Aim { slo: "mean<1s".parse().unwrap(), errors_at_most: 0.0 };
-    let found = search(&aim, Curve::new(1, 0.01, 0.0), 5.0, 1, &mut |_| Err("the generator is the limit"));
-    assert_eq!(found.unwrap_err(), "the generator is the limit");
+fn a_search_that_is_cut_off_says_what_it_knows() {
+    let aim = Aim { slo: "mean<50ms".parse().unwrap(), errors_at_most: 0.0 };
+    let law = Law::Exponential { mean_s: 0.010 };
+    let search_with = |most: u64| {
+        let mut number = 0;
+        let mut probe = |ask: &Ask| {
+            number += 1;
+            match number > most {
+                true => Err("the budget is spent"),
+                false => Ok(probed(&law, 1, aim.slo, ask, derive(3, Purpose::Trial, number))),
+            }
+        };
+        search(&aim, Curve::new(1, 0.012, 0.0), 5.0, 3, &mut probe)
+    };
+    let whole = search_with(u64::MAX).unwrap();
+    let most = whole.probes.len() - 3;
+    let unfinished = search_with(most as u64).unwrap_err();
+    assert_eq!((unfinished.found.probes.len(), unfinished.why), (most, "the budget is spent"));
+    let (rate, answer) = (unfinished.found.rate_per_s.unwrap(), whole.rate_per_s.unwrap());
+    assert!((rate.value / answer.value - 1.0).abs() < 0.15, "{rate:?} {answer:?}");
+    assert_eq!(search_with(0).unwrap_err().found.rate_per_s, None);
 }
 
 /// A system that turns requests away has its peak where it begins to.

@@ -39,7 +39,7 @@ pub struct Candidate {
 /// What a run says of the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// The first one explains it, and no other predicts alike.
     Explained,
     /// The first ones predict alike: too few requests waited to distinguish them.
@@ -52,7 +52,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidates {
     /// What the run says of them.
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     /// The best first; the system's own comes before candidates that the run cannot distinguish from it.
     pub ranked: Vec<Candidate>,
     /// Where the system's own stands among them.
@@ -117,9 +117,9 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     let own = ranked.iter().position(|(replay, _)| is_own(replay)).expect("the system's own is tried");
     let alike = ranked.iter().filter(|(_, told_apart)| !told_apart).count();
     let verdict = match least_error {
-        error if error > UNEXPLAINED => Verdict::Unexplained,
-        _ if alike > 1 => Verdict::CannotTell,
-        _ => Verdict::Explained,
+        error if error > UNEXPLAINED => ReplayVerdict::Unexplained,
+        _ if alike > 1 => ReplayVerdict::CannotTell,
+        _ => ReplayVerdict::Explained,
     };
     let candidate = |(replay, told_apart): &(Replay, bool)| Candidate {
         servers: replay.servers,

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use kendall_station::{Entry, GittinsTable, Job, Knows, Law, Queue, Size, Ticket};
+use kendall_station::{Discipline, Entry, GittinsTable, Job, Knows, Law, Queue, Size, Ticket};
 
 use super::Rules;
 
@@ -17,15 +17,34 @@ const KEPT: usize = 2_000;
 
 /// A request as a station sees it, in seconds since the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Visit {
-    pub(super) arrival_s: f64,
-    pub(super) service_s: f64,
-    pub(super) class: usize,
+pub struct Visit {
+    /// When it arrives at the station.
+    pub arrival_s: f64,
+    /// What it needs of a server.
+    pub service_s: f64,
+    /// Its class, by number.
+    pub class: usize,
 }
 
 /// When each request leaves, given in order of arrival; `None` for those that find the station full.
-pub(super) fn departures(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
-    if rules.discipline.shares() { shared(visits, rules) } else { queued(visits, rules) }
+pub fn departures(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
+    match rules.discipline {
+        Discipline::Fifo if rules.capacity.is_none() => in_turn(visits, rules.servers.get() as usize),
+        discipline if discipline.shares() => shared(visits, rules),
+        _ => queued(visits, rules),
+    }
+}
+
+/// First come, first served without a limit: each request takes the server that is free first (Kiefer and Wolfowitz 1955).
+fn in_turn(visits: &[Visit], servers: usize) -> Vec<Option<f64>> {
+    let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(key(0.0))).collect();
+    let end = |visit: &Visit| {
+        let mut first = free.peek_mut().expect("a station has a server");
+        let end_s = f64::from_bits(first.0).max(visit.arrival_s) + visit.service_s;
+        *first = Reverse(key(end_s));
+        Some(end_s)
+    };
+    visits.iter().map(end).collect()
 }
 
 /// A key that orders instants as their values do: they are never negative.
@@ -76,7 +95,8 @@ struct Running {
     plan: u64,
 }
 
-struct Floor<'a> {
+/// The queue and the servers of the simulated station, and the requests in them.
+struct StationState<'a> {
     visits: &'a [Visit],
     queue: Queue<usize>,
     servers: Vec<Option<Running>>,
@@ -94,7 +114,7 @@ struct Floor<'a> {
 fn queued(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
     let servers = rules.servers.get() as usize;
     let (jobs, room) = (jobs(visits, rules), room(rules));
-    let mut floor = Floor {
+    let mut station = StationState {
         visits,
         queue: Queue::new(rules.discipline),
         servers: (0..servers).map(|_| None).collect(),
@@ -107,18 +127,18 @@ fn queued(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
         ends_s: vec![None; visits.len()],
     };
     for (place, visit) in visits.iter().enumerate() {
-        floor.run_until(visit.arrival_s);
-        floor.now_s = visit.arrival_s;
-        if floor.present < room {
+        station.run_until(visit.arrival_s);
+        station.now_s = visit.arrival_s;
+        if station.present < room {
             let mut job = jobs[visit.class].clone();
             if rules.discipline.knows() == Knows::Size {
                 job.size = Size::Exactly(visit.service_s);
             }
-            floor.admit(job, place);
+            station.admit(job, place);
         }
     }
-    floor.run_until(f64::INFINITY);
-    floor.ends_s
+    station.run_until(f64::INFINITY);
+    station.ends_s
 }
 
 /// A request of each class before any service. Only shortest-remaining knows true sizes, at arrival.
@@ -147,7 +167,7 @@ fn size(visits: &[Visit], class: usize) -> Size {
     }
 }
 
-impl Floor<'_> {
+impl StationState<'_> {
     /// Everything happens that is due up to an instant.
     fn run_until(&mut self, to_s: f64) {
         while let Some(&Reverse((at, server, plan))) = self.due.peek() {

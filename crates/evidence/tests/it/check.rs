@@ -4,7 +4,8 @@
 
 use kendall_evidence::Trial;
 use kendall_evidence::check::{
-    Check, Finding, Hosts, Load, RunQueue, SendsJudged, Setting, Verdict, check, check_loads, send_lateness,
+    AssumptionVerdict, Check, Finding, Hosts, Load, RunQueue, SendsJudged, Setting, check, check_loads,
+    send_lateness,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Class, Law, Servers, Station};
@@ -30,7 +31,7 @@ fn found(rows: &[RequestRow], station: &Station, what: Check) -> Finding {
 }
 
 fn broken(rows: &[RequestRow], station: &Station) -> Vec<Check> {
-    let broken = |finding: &Finding| finding.verdict == Verdict::Broken;
+    let broken = |finding: &Finding| finding.verdict == AssumptionVerdict::Broken;
     all(rows, station).into_iter().filter(broken).map(|finding| finding.check).collect()
 }
 
@@ -57,7 +58,7 @@ fn a_sound_run_breaks_no_assumption() {
 fn a_long_sound_run_holds_every_assumption_that_it_can() {
     let run = Run { requests: 20_000, ..Run::default() };
     for finding in all(&run.rows(), &run.station()) {
-        assert_eq!(finding.verdict, Verdict::Holds, "{finding:?}");
+        assert_eq!(finding.verdict, AssumptionVerdict::Holds, "{finding:?}");
         assert_eq!(finding.place, "here");
     }
 }
@@ -73,7 +74,7 @@ fn many_samples_do_not_make_a_small_effect_matter() {
         row.service = row.service.map(|ns| ns + (0.005 * MEAN_S * SECOND) as i64);
     }
     let law = found(&rows, &Run::default().station(), Check::ServiceLaw);
-    assert!(law.p_value.unwrap() < 1e-3 && law.verdict == Verdict::Holds, "{law:?}");
+    assert!(law.p_value.unwrap() < 1e-3 && law.verdict == AssumptionVerdict::Holds, "{law:?}");
 }
 
 #[test]
@@ -89,7 +90,10 @@ fn ten_samples_prove_nothing() {
         Check::ClockResolution,
     ];
     for finding in all(&run.rows(), &run.station()) {
-        assert!(finding.verdict == Verdict::CannotTell || provable.contains(&finding.check), "{finding:?}");
+        assert!(
+            finding.verdict == AssumptionVerdict::CannotTell || provable.contains(&finding.check),
+            "{finding:?}"
+        );
     }
 }
 
@@ -103,10 +107,10 @@ fn a_delay_in_the_arrival_loop_is_seen_in_rate_and_law() {
         crate::run::move_by(row, late * 20 * MS);
     }
     let rate = found(&rows, &asked, Check::Rate);
-    assert_eq!(rate.verdict, Verdict::Broken);
+    assert_eq!(rate.verdict, AssumptionVerdict::Broken);
     assert!((rate.effect.unwrap().value - (14.3 / 20.0 - 1.0)).abs() < 0.03);
     let law = found(&rows, &asked, Check::ArrivalLaw);
-    assert_eq!(law.verdict, Verdict::Broken);
+    assert_eq!(law.verdict, AssumptionVerdict::Broken);
     assert!(law.sentence.contains("not Poisson") && law.effect.unwrap().value < -0.15, "{}", law.sentence);
 }
 
@@ -124,16 +128,16 @@ fn a_closed_loop_is_no_open_stream() {
         now = row.completed.unwrap() + 1000;
     }
     let station = Run::default().station();
-    assert_eq!(found(&rows, &station, Check::OpenLoop).verdict, Verdict::Broken);
+    assert_eq!(found(&rows, &station, Check::OpenLoop).verdict, AssumptionVerdict::Broken);
     // As the closed loop that it is, it obeys the interactive law.
     let think = Law::Constant { mean_s: 1e-6 };
     let closed = |population| Station {
         arrivals: Arrivals::Closed { population, think: think.clone() },
         ..station.clone()
     };
-    assert_eq!(found(&rows, &closed(1), Check::InteractiveLaw).verdict, Verdict::Holds);
+    assert_eq!(found(&rows, &closed(1), Check::InteractiveLaw).verdict, AssumptionVerdict::Holds);
     let three = found(&rows, &closed(3), Check::InteractiveLaw);
-    assert_eq!(three.verdict, Verdict::Broken);
+    assert_eq!(three.verdict, AssumptionVerdict::Broken);
     assert!(three.sentence.contains("but there are 3 users"), "{}", three.sentence);
     assert!(all(&rows, &closed(1)).iter().all(|finding| finding.check != Check::ArrivalLaw));
 }
@@ -159,7 +163,7 @@ fn service_that_depends_on_what_came_before_is_seen() {
         rows[i].service = Some((rows[i].scheduled - rows[i - 1].scheduled) / 2);
     }
     let finding = found(&rows, &Run::default().station(), Check::ServiceApartFromArrivals);
-    assert!(finding.verdict == Verdict::Broken && finding.effect.unwrap().value < -0.5);
+    assert!(finding.verdict == AssumptionVerdict::Broken && finding.effect.unwrap().value < -0.5);
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn two_kinds_of_request_are_told_apart() {
         row.service = row.service.map(|ns| if ns > 1000 { ns + 5 * MS } else { ns });
     }
     let finding = found(&rows, &Run::default().station(), Check::OneKind);
-    assert_eq!(finding.verdict, Verdict::Broken);
+    assert_eq!(finding.verdict, AssumptionVerdict::Broken);
     assert!((finding.effect.unwrap().value - 0.25).abs() < 0.01);
     assert!(finding.sentence.contains("A cache that answers"), "{}", finding.sentence);
 }
@@ -182,7 +186,7 @@ fn two_kinds_of_request_are_told_apart() {
 fn service_that_slows_under_load_is_seen_within_a_load_and_between_loads() {
     let run = Run { slowdown: 1.5, ..Run::default() };
     let finding = found(&run.rows(), &run.station(), Check::ServiceApartFromLoad);
-    assert_eq!(finding.verdict, Verdict::Broken, "{finding:?}");
+    assert_eq!(finding.verdict, AssumptionVerdict::Broken, "{finding:?}");
     let services = |rate_per_s: f64, factor: f64| -> Vec<f64> {
         let rows = Run { rate_per_s, requests: 1000, ..Run::default() }.rows();
         rows.iter().map(|row| factor * row.service.unwrap() as f64 / SECOND).collect()
@@ -190,11 +194,11 @@ fn service_that_slows_under_load_is_seen_within_a_load_and_between_loads() {
     let (low, high) = (services(20.0, 1.0), services(160.0, 2.2));
     let load = |place, utilisation, services_s| Load { place, utilisation, services_s };
     let findings = check_loads(&[load("20/s", 0.1, &low), load("160/s", 0.8, &high)]);
-    assert_eq!((findings.len(), findings[0].verdict), (1, Verdict::Broken));
+    assert_eq!((findings.len(), findings[0].verdict), (1, AssumptionVerdict::Broken));
     assert!(findings[0].sentence.contains("at 160/s and") && findings[0].place == "20/s and 160/s");
     let same = services(160.0, 1.0);
     let findings = check_loads(&[load("20/s", 0.1, &low), load("160/s", 0.8, &same)]);
-    assert_eq!(findings[0].verdict, Verdict::Holds);
+    assert_eq!(findings[0].verdict, AssumptionVerdict::Holds);
     assert!(check_loads(&[load("20/s", 0.1, &low)]).is_empty());
 }
 
@@ -203,28 +207,31 @@ fn another_number_of_servers_and_another_order_are_seen() {
     let run = Run { rate_per_s: 170.0, ..Run::default() };
     let with = |servers| Station { servers: Servers::new(servers).unwrap(), ..run.station() };
     let rows = run.rows();
-    assert_eq!(found(&rows, &with(2), Check::Servers).verdict, Verdict::Holds);
+    assert_eq!(found(&rows, &with(2), Check::Servers).verdict, AssumptionVerdict::Holds);
     for (servers, words) in [(1, "the model has 1 server."), (4, "Set the servers to 2")] {
         let finding = found(&rows, &with(servers), Check::Servers);
-        assert_eq!(finding.verdict, Verdict::Broken);
+        assert_eq!(finding.verdict, AssumptionVerdict::Broken);
         assert!(finding.sentence.contains(words), "{}", finding.sentence);
     }
-    assert_eq!(found(&rows, &run.station(), Check::Order).verdict, Verdict::Holds);
+    assert_eq!(found(&rows, &run.station(), Check::Order).verdict, AssumptionVerdict::Holds);
     let backwards = Run { newest_first: true, ..run };
-    assert_eq!(found(&backwards.rows(), &backwards.station(), Check::Order).verdict, Verdict::Broken);
+    assert_eq!(
+        found(&backwards.rows(), &backwards.station(), Check::Order).verdict,
+        AssumptionVerdict::Broken
+    );
 }
 
 #[test]
 fn overload_and_warm_up_are_seen() {
     let run = Run { rate_per_s: 260.0, requests: 2000, ..Run::default() };
     let finding = found(&run.rows(), &run.station(), Check::Steady);
-    assert!(finding.verdict == Verdict::Broken && finding.effect.unwrap().value > 0.5);
+    assert!(finding.verdict == AssumptionVerdict::Broken && finding.effect.unwrap().value > 0.5);
     let mut cold = Run { rate_per_s: 60.0, ..Run::default() }.rows();
     for row in &mut cold[..300] {
         row.completed = row.completed.map(|ns| ns + 60 * MS);
     }
     let finding = found(&cold, &Run { rate_per_s: 60.0, ..Run::default() }.station(), Check::WarmUp);
-    assert_eq!(finding.verdict, Verdict::Broken);
+    assert_eq!(finding.verdict, AssumptionVerdict::Broken);
     assert!(finding.sentence.contains("the first 300 answers"), "{}", finding.sentence);
 }
 
@@ -241,13 +248,13 @@ fn what_was_not_answered_and_what_was_wrong_is_counted() {
     let station = run.station();
     let loss = found(&rows, &station, Check::Loss);
     assert!(
-        loss.verdict == Verdict::Broken
+        loss.verdict == AssumptionVerdict::Broken
             && loss.sentence.contains("300 of 3000 requests (10 %) had no answer")
     );
     assert!(found(&rows, &station, Check::Answers).sentence.starts_with("300 of 2700 answers"));
-    assert_eq!(found(&rows, &station, Check::Room).verdict, Verdict::Broken);
+    assert_eq!(found(&rows, &station, Check::Room).verdict, AssumptionVerdict::Broken);
     let roomy = Station { capacity: Some(50), ..station };
-    assert_eq!(found(&rows, &roomy, Check::Room).verdict, Verdict::Holds);
+    assert_eq!(found(&rows, &roomy, Check::Room).verdict, AssumptionVerdict::Holds);
 }
 
 #[test]
@@ -269,9 +276,9 @@ fn instruments_are_judged() {
         [Check::SentWhenDue, Check::Rate].map(of)
     };
     let by = |on_schedule, at_rate| judged(Some(SendsJudged { on_schedule, at_rate }));
-    assert_eq!(by(false, true), [Verdict::Broken, Verdict::Holds]);
-    assert_eq!(by(true, false), [Verdict::Holds, Verdict::Broken]);
-    assert_eq!(judged(None), [Verdict::CannotTell, Verdict::Holds]);
+    assert_eq!(by(false, true), [AssumptionVerdict::Broken, AssumptionVerdict::Holds]);
+    assert_eq!(by(true, false), [AssumptionVerdict::Holds, AssumptionVerdict::Broken]);
+    assert_eq!(judged(None), [AssumptionVerdict::CannotTell, AssumptionVerdict::Holds]);
     let mut coarse = run.rows();
     for row in &mut coarse {
         for at in [&mut row.sent, &mut row.completed, &mut row.started, &mut row.finished] {
@@ -280,41 +287,50 @@ fn instruments_are_judged() {
     }
     let clock = found(&coarse, &station, Check::ClockResolution);
     assert!(
-        clock.verdict == Verdict::Broken && clock.sentence.contains("ticks every 1.00 ms"),
+        clock.verdict == AssumptionVerdict::Broken && clock.sentence.contains("ticks every 1.00 ms"),
         "{}",
         clock.sentence
     );
     let mut torn = run.rows();
     torn[7].completed = Some(torn[7].scheduled - 1);
-    assert_eq!(found(&torn, &station, Check::InstantsInOrder).verdict, Verdict::Broken);
+    assert_eq!(found(&torn, &station, Check::InstantsInOrder).verdict, AssumptionVerdict::Broken);
     let mut again = run.rows();
     for row in again.iter_mut().step_by(100) {
         row.completed = row.completed.map(|ns| ns + 1000 * MS);
     }
-    assert_eq!(found(&again, &station, Check::Retries).verdict, Verdict::Broken);
+    assert_eq!(found(&again, &station, Check::Retries).verdict, AssumptionVerdict::Broken);
     let mut far = run.rows();
     for row in &mut far {
         row.completed = row.completed.map(|ns| ns + 90 * MS);
     }
     let delay = found(&far, &station, Check::Delay);
     assert!(
-        delay.verdict == Verdict::Broken && delay.sentence.starts_with("90.0 ms of"),
+        delay.verdict == AssumptionVerdict::Broken && delay.sentence.starts_with("90.0 ms of"),
         "{}",
         delay.sentence
     );
     let setting = |hosts, cpu_cores| Setting { cpu_cores: Some(cpu_cores), hosts, ..Setting::default() };
     let rows = run.rows();
     let trials = [Trial { rows: &rows, warmup_ns: 0 }];
-    for (cpu_cores, verdict) in [(1.0, Verdict::Holds), (2.0, Verdict::Broken), (0.3, Verdict::Broken)] {
+    for (cpu_cores, verdict) in
+        [(1.0, AssumptionVerdict::Holds), (2.0, AssumptionVerdict::Broken), (0.3, AssumptionVerdict::Broken)]
+    {
         let found = check(&trials, &station, &setting(Hosts::Same, cpu_cores));
         let of = |what: Check| found.iter().find(|finding| finding.check == what).unwrap().verdict;
-        assert_eq!((of(Check::UtilisationLaw), of(Check::ApartHosts)), (verdict, Verdict::CannotTell));
+        assert_eq!(
+            (of(Check::UtilisationLaw), of(Check::ApartHosts)),
+            (verdict, AssumptionVerdict::CannotTell)
+        );
     }
     // Service that waits for a core is not called a wait for something else.
     let run_queue = Some(RunQueue { cores: 2.0, waiting_threads: 0.6 });
     let shared = check(&trials, &station, &Setting { run_queue, ..setting(Hosts::Same, 0.3) });
     let law = shared.iter().find(|finding| finding.check == Check::UtilisationLaw).unwrap();
-    assert!(law.verdict == Verdict::Broken && law.sentence.contains("share 2 cores"), "{}", law.sentence);
+    assert!(
+        law.verdict == AssumptionVerdict::Broken && law.sentence.contains("share 2 cores"),
+        "{}",
+        law.sentence
+    );
 }
 
 #[test]
@@ -327,10 +343,10 @@ fn classes_in_other_shares_are_seen() {
     let mut rng = stream(4, Purpose::Class, 0);
     let coin = Law::Uniform { low_s: 0.0, high_s: 1.0 };
     rows.iter_mut().for_each(|row| row.class = u32::from(coin.sample(&mut rng) >= 0.22));
-    assert_eq!(found(&rows, &with(0.22), Check::Shares).verdict, Verdict::Holds);
+    assert_eq!(found(&rows, &with(0.22), Check::Shares).verdict, AssumptionVerdict::Holds);
     let finding = found(&rows, &with(0.30), Check::Shares);
     assert!(
-        finding.verdict == Verdict::Broken && finding.sentence.contains("not the requested 70 %"),
+        finding.verdict == AssumptionVerdict::Broken && finding.sentence.contains("not the requested 70 %"),
         "{}",
         finding.sentence
     );

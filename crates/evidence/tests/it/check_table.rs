@@ -1,6 +1,6 @@
 //! Checks of tables: the contradictions of published ones are found, and a table without any passes.
 
-use kendall_evidence::check::{Check, Finding, Verdict, check_table};
+use kendall_evidence::check::{AssumptionVerdict, Check, Finding, check_table};
 use kendall_evidence::table::Table;
 use kendall_station::Servers;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn findings(text: &str) -> Vec<Finding> {
 
 /// What is broken, and where.
 fn broken(text: &str) -> Vec<(Check, String)> {
-    let broken = |finding: &Finding| finding.verdict == Verdict::Broken;
+    let broken = |finding: &Finding| finding.verdict == AssumptionVerdict::Broken;
     findings(text).into_iter().filter(broken).map(|finding| (finding.check, finding.place)).collect()
 }
 
@@ -77,7 +77,9 @@ fn every_contradiction_of_the_file_recovery_table_is_found() {
     assert!(sentence(Check::Delay, "line 2").contains("90.7 ms to 110 ms longer"));
     // The utilisations are right.
     assert!(
-        findings(FILE_RECOVERY).iter().any(|f| f.check == Check::Utilisation && f.verdict == Verdict::Holds)
+        findings(FILE_RECOVERY)
+            .iter()
+            .any(|f| f.check == Check::Utilisation && f.verdict == AssumptionVerdict::Holds)
     );
 }
 
@@ -123,7 +125,7 @@ fn the_two_contradictions_of_the_chat_table_are_found() {
     assert!(sentences[1].contains("one measurement of 45 users under two labels"), "{sentences:?}");
     let redis = include_str!("../../../../examples/chat-redis.csv");
     assert_eq!(broken(redis), []);
-    assert_eq!(findings(redis)[0].verdict, Verdict::Holds);
+    assert_eq!(findings(redis)[0].verdict, AssumptionVerdict::Holds);
 }
 
 #[test]
@@ -160,12 +162,12 @@ fn a_table_that_is_right_passes_in_every_check() {
         1,1,500,2,1,0.5,1000,1000,500,10000,1,10000,60\n"
         .replace("        ", "");
     let found = findings(&text);
-    assert!(found.iter().all(|finding| finding.verdict == Verdict::Holds), "{found:#?}");
+    assert!(found.iter().all(|finding| finding.verdict == AssumptionVerdict::Holds), "{found:#?}");
     assert_eq!(found.len(), 10, "{found:#?}");
     // A wider interval, and a load near 1, are inconclusive.
     let near = "rate_per_s,service_mean_s,servers,requests,response_mean_s\n1.9,0.5,1,100,10\n";
-    let verdicts: Vec<Verdict> = findings(near).iter().map(|finding| finding.verdict).collect();
-    assert_eq!(verdicts, [Verdict::CannotTell, Verdict::CannotTell]);
+    let verdicts: Vec<AssumptionVerdict> = findings(near).iter().map(|finding| finding.verdict).collect();
+    assert_eq!(verdicts, [AssumptionVerdict::CannotTell, AssumptionVerdict::CannotTell]);
     // 100 requests at ρ = 0.5 know the wait to ±106 %, half of the response.
     let half = "rate_per_s,service_mean_s,servers,requests,response_mean_s\n1,0.5,1,100,1\n";
     let precision = findings(half).into_iter().find(|finding| finding.check == Check::Precision).unwrap();
@@ -177,7 +179,7 @@ fn servers_may_be_told_beside_the_table() {
     let table = Table::read("rate_per_s,service_mean_s\n30,0.1\n").unwrap();
     assert!(check_table(&table, None).is_empty());
     let with = |servers| check_table(&table, Servers::new(servers))[0].verdict;
-    assert_eq!((with(2), with(4)), (Verdict::Broken, Verdict::Holds));
+    assert_eq!((with(2), with(4)), (AssumptionVerdict::Broken, AssumptionVerdict::Holds));
 }
 
 proptest! {

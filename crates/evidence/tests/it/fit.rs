@@ -1,8 +1,8 @@
 //! Fits of stations whose parameters are known, because they were simulated, and of published points.
 
 use kendall_evidence::fit::{
-    Family, Fit, Given, Load, Model, NoFit, NoForecast, Observation, Quantity, Served, Slo, Source, Stamped,
-    fit,
+    Family, Fit, KnownParameters, Load, Model, NoFit, NoForecast, Observation, Quantity, Served, Slo, Source,
+    Stamped, fit,
 };
 use kendall_evidence::table::Table;
 use kendall_simulation::{StopRule, simulate};
@@ -51,7 +51,7 @@ fn the_true_parameters_and_predictions_lie_in_their_intervals() {
     let (mut hits, seeds) = ([0; 4], 20);
     for seed in 0..seeds {
         let points = measured(&exponential(), 3, 0.005, 20_000, seed);
-        let fit = fit(&points, Given { servers: Some(3), ..Given::default() }).unwrap();
+        let fit = fit(&points, KnownParameters { servers: Some(3), ..KnownParameters::default() }).unwrap();
         let delayed = fit.candidates.iter().find(|candidate| candidate.name == "delay + M/M/3").unwrap();
         let contains = |quantity: Quantity, value: f64| {
             let found = delayed.parameters.iter().find(|parameter| parameter.quantity == quantity).unwrap();
@@ -83,7 +83,10 @@ fn the_ranking_finds_the_family_and_the_servers() {
         let (mut families, mut counts) = (0, 0);
         for seed in 0..4 {
             // The variation is fitted only where the servers are known.
-            let given = Given { servers: (family == Family::General).then_some(servers), ..Given::default() };
+            let given = KnownParameters {
+                servers: (family == Family::General).then_some(servers),
+                ..KnownParameters::default()
+            };
             let fit = fit(&measured(&service, servers, 0.0, 40_000, seed), given).unwrap();
             if let Model::Served(found) = fit.best().model {
                 families += u32::from(found.family == family);
@@ -104,7 +107,7 @@ fn the_ranking_finds_the_family_and_the_servers() {
 fn servers_that_the_points_do_not_tell_are_said_not_to_be_identifiable() {
     let mut points = measured(&exponential(), 16, 0.0, 5_000, 3);
     points.truncate(5);
-    let fit = fit(&points, Given::default()).unwrap();
+    let fit = fit(&points, KnownParameters::default()).unwrap();
     let exponential = fit.candidates.iter().find(|candidate| candidate.name.starts_with("M/M/")).unwrap();
     assert!(exponential.notes.iter().any(|note| note.contains("not identifiable")), "{exponential:?}");
     let servers =
@@ -125,7 +128,7 @@ fn stamps_are_the_best_source_and_name_the_variation() {
             Load::Closed { .. } => unreachable!(),
         });
     }
-    let fit = fit(&points, Given { servers: Some(2), ..Given::default() }).unwrap();
+    let fit = fit(&points, KnownParameters { servers: Some(2), ..KnownParameters::default() }).unwrap();
     let sources: Vec<Source> = fit.service.iter().map(|service| service.source).collect();
     assert_eq!(sources, [Source::Stamps, Source::Utilisation, Source::LowLoad, Source::Curve]);
     let used: Vec<bool> = fit.service.iter().map(|service| service.used).collect();
@@ -150,7 +153,7 @@ fn refusals_make_room_a_candidate() {
         }
     };
     let points: Vec<Observation> = (0..).zip(&SHARES).map(point).collect();
-    let fit = fit(&points, Given { servers: Some(2), ..Given::default() }).unwrap();
+    let fit = fit(&points, KnownParameters { servers: Some(2), ..KnownParameters::default() }).unwrap();
     assert_eq!(fit.best().name, "M/M/2/6");
     let forecast = fit.forecast(Load::Open { rate_per_s: 300.0 }, None).unwrap();
     assert!(forecast.throughput_per_s.value < 100.0, "a full room turns away what two servers cannot do");
@@ -160,7 +163,9 @@ fn refusals_make_room_a_candidate() {
 #[test]
 fn the_error_of_a_prediction_grows_towards_saturation() {
     let points = measured(&exponential(), 1, 0.0, 20_000, 2);
-    let fit = fit(&points, Given { servers: Some(1), delay_s: Some(0.0), ..Given::default() }).unwrap();
+    let fit =
+        fit(&points, KnownParameters { servers: Some(1), delay_s: Some(0.0), ..KnownParameters::default() })
+            .unwrap();
     let width = |share: f64| {
         let forecast = fit.forecast(Load::Open { rate_per_s: share / SERVICE_S }, None).unwrap();
         let (low, high) = forecast.response.mean_s.interval.unwrap();
@@ -184,7 +189,9 @@ fn the_error_of_a_prediction_grows_towards_saturation() {
 #[test]
 fn an_objective_is_met_up_to_the_highest_rate_and_with_the_fewest_servers() {
     let points = measured(&exponential(), 2, 0.0, 20_000, 4);
-    let fit = fit(&points, Given { servers: Some(2), delay_s: Some(0.0), ..Given::default() }).unwrap();
+    let fit =
+        fit(&points, KnownParameters { servers: Some(2), delay_s: Some(0.0), ..KnownParameters::default() })
+            .unwrap();
     for text in ["p99<200ms", "mean < 0.05 s", "p95<=100ms", "p97.5<150ms"] {
         let slo: Slo = text.parse().unwrap();
         let highest = fit.highest(slo, None).unwrap();
@@ -223,7 +230,7 @@ fn points_beyond_saturation_are_left_out_with_a_sentence() {
         utilisation: Some(1.0),
         ..Observation::at("line 10", Load::Open { rate_per_s: 131.0 })
     });
-    let fit = fit(&points, Given { servers: Some(2), ..Given::default() }).unwrap();
+    let fit = fit(&points, KnownParameters { servers: Some(2), ..KnownParameters::default() }).unwrap();
     assert_eq!((fit.points.len(), fit.left_out.len()), (SHARES.len(), 2));
     assert!(
         fit.left_out[0].contains("line 9, 130/s: only 76.15 % of the offered requests"),
@@ -241,7 +248,7 @@ fn points_that_make_no_fit_are_refused_in_words() {
     };
     let closed =
         Observation { response_s: Some(1.0), ..Observation::at("", Load::Closed { users: 3, think_s: 0.0 }) };
-    let refused = |points: &[Observation]| fit(points, Given::default()).unwrap_err();
+    let refused = |points: &[Observation]| fit(points, KnownParameters::default()).unwrap_err();
     assert!(matches!(refused(&[]), NoFit::TooFew { found: 0, .. }));
     assert!(matches!(refused(&[at(1.0), at(2.0)]), NoFit::TooFew { found: 2, .. }));
     assert!(matches!(refused(&[at(1.0), at(1.0), at(1.0)]), NoFit::OneLoad(_)));
@@ -251,7 +258,8 @@ fn points_that_make_no_fit_are_refused_in_words() {
 fn published(name: &str) -> Fit {
     let path = format!("{}/../../examples/{name}.csv", env!("CARGO_MANIFEST_DIR"));
     let table = Table::read(&std::fs::read_to_string(path).unwrap()).unwrap();
-    fit(&Observation::of_table(&table), Given { servers: Some(4), ..Given::default() }).unwrap()
+    fit(&Observation::of_table(&table), KnownParameters { servers: Some(4), ..KnownParameters::default() })
+        .unwrap()
 }
 
 /// Akaike's criterion prefers a curve that then misses the highest loads by 22 %.
@@ -292,7 +300,7 @@ fn a_closed_network_finds_itself() {
             }
         };
         let points = [1, 3, 8, 15, 25, 40, 60].map(point);
-        let fit = fit(&points, Given::default()).unwrap();
+        let fit = fit(&points, KnownParameters::default()).unwrap();
         let found = served(&fit);
         for (found, truth) in
             [(found.delay_s, delay_s), (found.service_s, service_s), (found.serial_s, serial_s)]
@@ -334,7 +342,7 @@ proptest! {
             Observation { response_s: Some(*time_s), ..Observation::at("", load) }
         };
         let points: Vec<Observation> = (0..).zip(&times_s).map(point).collect();
-        let given = Given { servers: Some(servers), ..Given::default() };
+        let given = KnownParameters { servers: Some(servers), ..KnownParameters::default() };
         let Ok(fit) = fit(&points, given) else { return Ok(()) };
         for candidate in &fit.candidates {
             for parameter in &candidate.parameters {
@@ -373,7 +381,7 @@ fn thousands_of_points_are_reduced_and_give_the_true_parameters() {
         Observation { response_s: Some(mean_s * noise + 0.005), ..place }
     };
     let points: Vec<Observation> = (0..3_000).map(point).collect();
-    let fit = fit(&points, Given::default()).unwrap();
+    let fit = fit(&points, KnownParameters::default()).unwrap();
     assert!(fit.reduced_to.is_some_and(|few| (10..=40).contains(&few)), "{:?}", fit.reduced_to);
     assert_eq!(fit.points.len(), 3_000);
     let found = served(&fit);

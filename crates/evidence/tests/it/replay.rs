@@ -3,7 +3,7 @@
 //! Seeds are fixed; each test says what it allows and why.
 
 use kendall_evidence::{
-    ArrivedBy, Candidate, Candidates, NotReplayed, Replay, RowClass, Rules, Trial, Verdict, candidates,
+    ArrivedBy, Candidate, Candidates, NotReplayed, Replay, ReplayVerdict, RowClass, Rules, Trial, candidates,
     replay,
 };
 use kendall_record::{Outcome, RequestRow};
@@ -128,7 +128,7 @@ fn the_right_station_predicts_every_request_and_the_wrong_ones_are_far_off() {
 fn a_few_hundred_requests_tell_three_servers_from_four_and_sharing_from_a_queue() {
     for_stations(&[0.6, 0.85, 0.95], |station, rows| {
         let found = ranked(&rows, rules(7 - station.servers, Discipline::Fifo));
-        assert_eq!(found.verdict, Verdict::Explained, "{station:?}");
+        assert_eq!(found.verdict, ReplayVerdict::Explained, "{station:?}");
         assert!(station.is(&found.ranked[0]), "{station:?}");
         assert!(found.own > 0);
         assert!(found.ranked[found.own].told_apart);
@@ -201,7 +201,7 @@ fn noise_outside_the_station_does_not_hide_it() {
         row.completed = row.completed.map(|at| at + (noise.sample(&mut rng) * NS) as i64);
     }
     let found = ranked(&rows, rules(3, Discipline::Fifo));
-    assert_eq!((found.verdict, found.own), (Verdict::Explained, 0));
+    assert_eq!((found.verdict, found.own), (ReplayVerdict::Explained, 0));
     assert!(found.ranked[0].fit.relative_error < 0.1);
 }
 
@@ -209,7 +209,7 @@ fn noise_outside_the_station_does_not_hide_it() {
 #[test]
 fn an_idle_station_does_not_tell() {
     let found = ranked(&fifo_run(400, 4, 0.05, 3), rules(4, Discipline::Fifo));
-    assert_eq!((found.verdict, found.own), (Verdict::CannotTell, 0));
+    assert_eq!((found.verdict, found.own), (ReplayVerdict::CannotTell, 0));
     assert!(found.alike().count() > 6);
     assert!(found.alike().any(|candidate| candidate.discipline == Discipline::ProcessorSharing));
 }
@@ -221,7 +221,7 @@ fn what_is_neither_servers_nor_order_is_said_to_be() {
         let late = if row.index % 7 == 0 { 0.2 } else { 0.0 };
         row.completed = row.completed.map(|at| at + (late * NS) as i64);
     }
-    assert_eq!(ranked(&rows, rules(2, Discipline::Fifo)).verdict, Verdict::Unexplained);
+    assert_eq!(ranked(&rows, rules(2, Discipline::Fifo)).verdict, ReplayVerdict::Unexplained);
 }
 
 /// A client that sends late makes responses longer that no station explains, and is seen to.

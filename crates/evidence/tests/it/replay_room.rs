@@ -1,6 +1,6 @@
 //! The replay of runs in which requests were turned away, against servers that are written here, on their own.
 
-use kendall_evidence::{Candidates, Rules, Trial, Verdict, candidates};
+use kendall_evidence::{Candidates, ReplayVerdict, Rules, Trial, candidates};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Discipline, Law, Servers};
 use kendall_stats::random::{Purpose, Rng, stream, unit};
@@ -86,7 +86,7 @@ fn the_room_is_told_by_whom_the_server_turned_away() {
         let rows = rows(4_000, servers, utilisation, Refuses::Beyond(room), seed);
         let found = explained(&rows);
         // Where no request waits, every order of service is the same.
-        let verdict = if room == 1 { Verdict::CannotTell } else { Verdict::Explained };
+        let verdict = if room == 1 { ReplayVerdict::CannotTell } else { ReplayVerdict::Explained };
         assert_eq!(found.verdict, verdict, "{room}: {:?}", &found.ranked[..3]);
         assert_eq!(best(&found), (servers as u32, Discipline::Fifo, Some(room as u64)));
         let refused = rows.iter().filter(|row| row.outcome == Outcome::Refused).count() as u64;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use kendall_evidence::expect::{Expectation, Figure, Measure, Verdict};
+use kendall_evidence::expect::{Expectation, ExpectationVerdict, Figure, Measure};
 use kendall_evidence::streamed::{Stream, Streamed, Warmup};
 use kendall_evidence::{Score, Trial, client_side};
 use kendall_record::{Outcome, RequestRow};
@@ -171,11 +171,11 @@ fn what_was_given_up_makes_lower_bounds() {
         let expected: Expectation = text.parse().unwrap();
         expected.judge(seen.figure(expected.measure)).verdict
     };
-    assert_eq!(judged("p99<500ms"), Verdict::Failed);
-    assert_eq!(judged("p99<2s"), Verdict::Undecided);
-    assert_eq!(judged("p95<2ms"), Verdict::Met);
-    assert_eq!(judged("errors<1%"), Verdict::Failed);
-    assert_eq!(judged("errors<5%"), Verdict::Met);
+    assert_eq!(judged("p99<500ms"), ExpectationVerdict::Failed);
+    assert_eq!(judged("p99<2s"), ExpectationVerdict::Undecided);
+    assert_eq!(judged("p95<2ms"), ExpectationVerdict::Met);
+    assert_eq!(judged("errors<1%"), ExpectationVerdict::Failed);
+    assert_eq!(judged("errors<5%"), ExpectationVerdict::Met);
 }
 
 /// Those still out at the end took at least until then, also where there are more of them than are kept.
@@ -219,9 +219,11 @@ fn the_start_is_cut_where_it_differs_and_growth_is_seen() {
     // Its times depend on how long it lasts: they have no interval, and refute a limit that lies below them.
     assert!(seen.response.mean_s.interval.is_none());
     assert!(seen.response.quantiles.iter().all(|quantile| quantile.interval_s.is_none()));
-    for (limit, verdict) in
-        [("p99<1s", Verdict::Failed), ("mean<0.5s", Verdict::Failed), ("p99<60s", Verdict::Undecided)]
-    {
+    for (limit, verdict) in [
+        ("p99<1s", ExpectationVerdict::Failed),
+        ("mean<0.5s", ExpectationVerdict::Failed),
+        ("p99<60s", ExpectationVerdict::Undecided),
+    ] {
         let expected: Expectation = limit.parse().unwrap();
         assert_eq!(expected.judge(seen.figure(expected.measure)).verdict, verdict, "{limit}");
     }

@@ -1,7 +1,7 @@
 //! Laws that the intervals of every run obey, over synthetic runs of many kinds: independent, in bursts, with stalls, with requests that
 //! were given up, and growing.
 
-use kendall_evidence::expect::{Expectation, Figure, Measure, Side, Verdict};
+use kendall_evidence::expect::{Expectation, ExpectationVerdict, Figure, Measure, Side};
 use kendall_evidence::streamed::{QuantileSeen, Stream, Streamed, TimesSeen, Warmup};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Law;
@@ -114,7 +114,10 @@ fn an_unstable_run_has_no_interval_of_a_time() {
         }
         // Nor is anything expected of it met: only a failure can be sure.
         let expected = Expectation { measure: Measure::Quantile(0.5), side: Side::Below, limit: 1e6 };
-        assert_eq!(expected.judge(seen.figure(Measure::Quantile(0.5))).verdict, Verdict::Undecided);
+        assert_eq!(
+            expected.judge(seen.figure(Measure::Quantile(0.5))).verdict,
+            ExpectationVerdict::Undecided
+        );
         assert!(!matches!(seen.figure(Measure::Mean), Figure::Known(_)));
     });
     assert!(unstable >= 12, "{unstable}");

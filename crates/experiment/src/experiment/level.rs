@@ -1,4 +1,4 @@
-//! The levels of factors: their values as they are, or a letter in place of one that is too long for a table, such as a whole command.
+//! The levels of factors: short values unchanged, and a letter for each that is too long for a table, such as a whole command.
 
 use kendall_system::Value;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Letter {
     pub factor: String,
     /// The name: "A".
     pub letter: String,
-    /// What it stands for.
+    /// The value that it stands for.
     pub value: String,
 }
 
@@ -32,7 +32,7 @@ fn letter(index: usize) -> String {
 }
 
 impl Variable {
-    /// The levels that its values are, in their order.
+    /// The levels of its values, in order.
     pub fn levels(&self) -> Vec<Value> {
         if self.values.len() < 2 {
             return self.values.clone();
@@ -46,7 +46,7 @@ impl Variable {
         self.values.iter().enumerate().map(level).collect()
     }
 
-    /// The level of a value, or of a level that is written as it is shown.
+    /// The level of a value, or of a level in its displayed form.
     pub(crate) fn level_of(&self, value: &Value) -> Option<Value> {
         let levels = self.levels();
         let index = self

@@ -1,4 +1,4 @@
-//! `[[case]]`: values that belong together, under a name.
+//! `[[case]]`: named sets of values.
 
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl Reader<'_> {
         Ok(name)
     }
 
-    /// What a case sets of one section.
+    /// The values that a case sets in one section.
     fn case_values(
         &self,
         section: Section,
@@ -79,7 +79,7 @@ impl Reader<'_> {
             let same = |variable: &&Variable| variable.section == section && variable.parameter.name == key;
             if variables.iter().find(same).is_some_and(|variable| variable.values.len() > 1) {
                 let message = format!(
-                    "{key} has several values in [{}]; a case can set only what does not vary by itself",
+                    "{key} has several values in [{}]; a case can set only parameters with one value",
                     section.name()
                 );
                 return Err(self.fault(place, message));
@@ -93,7 +93,7 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    /// Where the case of a combination sets a parameter of a section, if it does.
+    /// The value that the case of a combination sets for a parameter of a section, if it does.
     pub(super) fn place_in_case(
         &self,
         cases: Option<&Spanned<DeValue<'_>>>,

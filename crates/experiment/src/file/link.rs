@@ -1,4 +1,4 @@
-//! What `[link]` asks for, checked as a whole.
+//! Checks `[link]` as a whole.
 
 use toml::Spanned;
 use toml::de::DeValue;
@@ -8,11 +8,12 @@ use super::items::value_in;
 use crate::experiment::{Experiment, Section};
 use crate::fault::Fault;
 
-/// What is the same for all trials of a run, because the link is laid once.
+/// The parameters that must be the same for all trials of a run, because the link is set up once.
 const ONCE: [&str; 2] = ["congestion", "back-end"];
 
 impl Reader<'_> {
-    /// That each combination's link can be, that what cannot vary does not, and that no two factors bear one name.
+    /// Checks that each combination's link is possible, that fixed parameters do not vary, and that no two factors have the same
+    /// name.
     pub(super) fn check_link(
         &self,
         experiment: &Experiment,
@@ -33,7 +34,7 @@ impl Reader<'_> {
             let mut values = combinations.iter().map(|combination| combination.link.get(name));
             let first = values.next().flatten();
             if values.any(|value| value != first) {
-                let message = format!("{name} cannot vary: the link is laid once for all trials");
+                let message = format!("{name} cannot vary: the link is set up once for all trials");
                 return Err(self.fault(place(name).unwrap_or_else(section), message));
             }
         }

@@ -10,9 +10,9 @@ use crate::probing::Probing;
 use kendall_system::{Kind, Value};
 
 const KEYS: [&str; 2] = ["every", "profile"];
-/// Readings that are closer together cost more than they tell.
+/// The shortest interval: shorter ones cost more than they add.
 const LEAST_US: u128 = 1_000;
-/// Samples a second that are at most taken: they cost some 3 % of what is sampled.
+/// The most samples per second: they cost some 3 % of the sampled time.
 const MOST_HZ: u64 = 1_000;
 
 impl Reader<'_> {

@@ -130,7 +130,7 @@ impl Reader<'_> {
             let (name, known, level) = match variable {
                 Some(variable) => {
                     let level = self.value(key, &variable.parameter.kind, value)?;
-                    // Of long values the level is their letter.
+                    // For a long value, the level is its letter.
                     let level = variable.level_of(&level).unwrap_or(level);
                     (variable.parameter.name, variable.levels(), level)
                 }

@@ -1,4 +1,4 @@
-//! What an experiment file says of trust: how narrow intervals are to be, what a disturbed trial is, what is expected.
+//! The settings of trust in an experiment file: the width of intervals, the limit for a disturbed trial, and expectations.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::fault::Fault;
 use crate::precision::Precision;
 use kendall_system::{Kind, Value};
 
-/// A trial is disturbed where others used this share of the machine's processor time beyond what is usual in its run, unless
-/// `disturbed-over` says otherwise.
+/// A trial is disturbed where other programs used this share of the machine's processor time beyond what is usual in its run.
+/// `disturbed-over` overrides it.
 pub const DISTURBED_OVER: f64 = 0.02;
-/// The repeats of an experiment that asks for no precision.
+/// The repeats of an experiment without a precision.
 const REPEATS: u32 = 3;
 
 impl Reader<'_> {
-    /// How often each combination is tried at least, and for what precision more often.
+    /// The number of repeats of each combination, and the precision for which there are more.
     pub(super) fn repeats<'v>(
         &self,
         repeats: Option<u64>,
@@ -68,7 +68,8 @@ impl Reader<'_> {
         item.map_or(Ok(DISTURBED_OVER), |item| self.share("disturbed-over", item, 1.0))
     }
 
-    /// What is expected: one section for all combinations, or a list of them, each perhaps `at` some levels.
+    /// The expectations: one section for all combinations, or a list of sections, each with optional levels `at` which it
+    /// applies.
     pub(super) fn expected(
         &self,
         item: &Spanned<DeValue<'_>>,

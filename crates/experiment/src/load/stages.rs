@@ -1,8 +1,8 @@
-//! Stages of a load, as they are written: `10s: 0→500/s, 30s: 500/s, 10s: 500→0/s`.
+//! The text form of the stages of a load: `10s: 0→500/s, 30s: 500/s, 10s: 500→0/s`.
 //!
-//! Stages are separated by commas. Each is a time, a colon, and a rate that holds for that time, or two with an arrow (`→`
-//! or `->`) between which the rate moves in a line. `/s`, requests per second, is understood; `/min` may be said instead.
-//! After the last stage nobody comes. Of users the same is written without `/s`: `10s: 5, 20s: 5→50`.
+//! Stages are separated by commas. Each is a time, a colon, and a rate for that time, or two rates with an arrow (`→` or `->`),
+//! between which the rate changes linearly. `/s`, requests per second, is the default; `/min` is the alternative. After the last
+//! stage no requests arrive. Stages of users have no `/s`: `10s: 5, 20s: 5→50`.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use kendall_station::{Attendance, Between, Law, Profile, Spacing};
 use kendall_stats::quantity;
 use kendall_system::read_time;
 
-/// The most stages, so that an experiment file stays a thing to read.
+/// The most stages, so that an experiment file stays readable.
 const MOST: usize = 1000;
 
 /// Reads stages.
 ///
 /// # Errors
-/// Says in words what is wrong, to stand after the parameter's name.
+/// Returns the reason as a sentence that continues the parameter's name.
 pub(super) fn read(text: &str, spacing: Spacing) -> Result<Profile, String> {
     let points = points(text, read_rates, &refuse)?;
     let Some(&last) = points.last() else { return Err(refuse(text)) };
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str, spacing: Spacing) -> Result<Profile, String> {
     Ok(profile)
 }
 
-/// Reads stages of users who think like this.
+/// Reads stages of users with this think time.
 ///
 /// # Errors
 /// As [`read`].
@@ -37,7 +37,7 @@ pub(super) fn read_users(text: &str, think: Law) -> Result<Attendance, String> {
     Ok(attendance)
 }
 
-/// The points of stages, as `levels` reads what stands behind their colons.
+/// The points of stages; `levels` parses the part behind each colon.
 fn points(
     text: &str,
     levels: fn(&str) -> Option<(f64, f64)>,
@@ -53,7 +53,7 @@ fn points(
         let (time, written) = stage.split_once(':').ok_or_else(|| refuse(stage))?;
         let time = read_time(time.trim()).map_err(|_| refuse(stage))?;
         if time.is_zero() {
-            return Err(format!("must have stages longer than nothing, not {stage:?}"));
+            return Err(format!("must have stages with a time greater than 0, such as 10s, not {stage:?}"));
         }
         let (from, to) = levels(written.trim()).ok_or_else(|| refuse(stage))?;
         points.push((end.as_secs_f64(), from));
@@ -92,7 +92,7 @@ fn from_to(text: &str, level: impl Fn(&str) -> Option<f64>) -> Option<(f64, f64)
 
 /// The rates at the beginning and at the end of a stage, in 1/s.
 fn read_rates(text: &str) -> Option<(f64, f64)> {
-    // The unit stands behind the second rate, for both.
+    // The second rate has the unit of both.
     let (numbers, unit) = text.rfind('/').map_or((text, ""), |at| text.split_at(at));
     let rate =
         |number: &str| quantity::rate_per_s(&format!("{}{unit}", number.trim())).filter(|rate| *rate <= 1e9);

@@ -1,4 +1,4 @@
-//! The parameters of a load, and the words that they take.
+//! The parameters of a load and their values.
 
 use kendall_load::Timing;
 use kendall_station::{Kind as LawKind, Law, Spacing};
@@ -6,10 +6,10 @@ use kendall_station::{Kind as LawKind, Law, Spacing};
 use super::stages;
 use kendall_system::{Kind, Parameter, law_kind};
 
-/// The warm-up that is found and not set.
+/// The value for a warm-up that MSER-5 determines.
 const AUTO: &str = "auto";
 
-/// The parameters of `[load]`, which `kendall load` takes as options too.
+/// The parameters of `[load]`, which `kendall load` also takes as options.
 pub const LOAD: &[Parameter] = &[
     Parameter {
         name: "arrivals",
@@ -64,13 +64,13 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "trace-ties",
-        help: "where within a second requests lie of a trace in whole seconds: even, if left out, or random",
+        help: "how to spread requests within a second where the trace has whole seconds: even, if left out, or random",
         kind: Kind::Word(check_ties),
         default: None,
     },
     Parameter {
         name: "speed",
-        help: "the trace is replayed so many times as fast as it was",
+        help: "replay the trace at this multiple of its original speed",
         kind: Kind::Number { least: 1e-6, most: 1e6 },
         default: None,
     },
@@ -120,13 +120,13 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "timeout",
-        help: "give a request up after this time",
+        help: "give up a request after this time",
         kind: Kind::Time,
         default: Some("30s"),
     },
     Parameter {
         name: "drain",
-        help: "after the last request, wait this long for what is still out",
+        help: "after the last request, wait this long for answers that are still due",
         kind: Kind::Time,
         default: Some("10s"),
     },

@@ -1,4 +1,4 @@
-//! How parameters become a load, and which faults they may have.
+//! Tests how parameters become a load, and which faults they may have.
 
 use super::*;
 

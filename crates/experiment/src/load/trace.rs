@@ -1,8 +1,8 @@
 //! Instants of arrival from files: a list of seconds, an access log of nginx or Apache, or a column of a table.
 //!
-//! A list is taken as it is. The stamps of logs and tables are instants of a calendar, and need not be in order, for a log
-//! is written as answers end: they are sorted and counted from the first. Where all of them are whole seconds, what the log
-//! has lost is put back: the requests of a second are laid out evenly or at random within it.
+//! A list is read unchanged. The stamps of logs and tables are calendar times, and need not be in order, since a log is written
+//! as answers end: they are sorted and counted from the first. Where all of them are whole seconds, the requests of a second are
+//! spread evenly or at random within it.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,12 +12,12 @@ use jiff::fmt::strtime;
 use kendall_station::Arrivals;
 use kendall_stats::random::{Purpose, stream, unit};
 
-/// The most requests of a trace, which lie in memory at 8 bytes each.
+/// The most requests of a trace, which take 8 bytes of memory each.
 const MOST: usize = 100_000_000;
-/// How access logs write an instant, between square brackets: 21/Nov/2026:16:30:00 +0000.
+/// The form of an instant in access logs, between square brackets: 21/Nov/2026:16:30:00 +0000.
 const LOGGED: &str = "%d/%b/%Y:%H:%M:%S %z";
 
-/// Where within a second requests lie of which a log says no more.
+/// How to spread the requests of a second where a log has whole seconds only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ties {
     /// At equal distances.
@@ -26,23 +26,23 @@ pub(super) enum Ties {
     Random,
 }
 
-/// How a trace is to be read.
+/// How to read a trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading<'a> {
     /// The column of a table (CSV with a line of names, or JSON lines) that holds the instants.
     pub(super) column: Option<&'a str>,
     pub(super) ties: Ties,
-    /// This many times as fast as it was.
+    /// The multiple of the original speed.
     pub(super) speed: f64,
 }
 
-/// No trace of bare numbers is longer.
+/// The longest trace of bare numbers.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads the trace in a file.
 ///
 /// # Errors
-/// Says in words what is wrong, and in which line.
+/// Returns the reason as a sentence, and the line.
 pub(super) fn read(path: &Path, how: Reading<'_>) -> Result<Arrivals, String> {
     let instants_s = instants_s(path, how).map_err(|why| format!("{}: {why}", path.display()))?;
     Ok(Arrivals::Trace { instants_s: instants_s.into_iter().map(|at_s| at_s / how.speed).collect() })
@@ -71,7 +71,7 @@ fn instants_s(path: &Path, how: Reading<'_>) -> Result<Vec<f64>, String> {
     Ok(laid_out(stamps, how.ties))
 }
 
-/// The first line that is neither blank nor a comment; empty if there is none.
+/// The first line that is neither blank nor a comment; empty if all are.
 fn first_line(file: impl BufRead) -> Result<String, String> {
     for line in file.lines() {
         let line = line.map_err(|error| format!("cannot read it: {error}"))?;
@@ -111,7 +111,7 @@ fn push(stamps: &mut Vec<Timestamp>, stamp: Timestamp) -> Result<(), String> {
 fn json(file: impl BufRead, column: &str) -> Result<Vec<Timestamp>, String> {
     lines(file, |line| {
         let object: serde_json::Value =
-            serde_json::from_str(line).map_err(|error| format!("it is no JSON: {error}"))?;
+            serde_json::from_str(line).map_err(|error| format!("it is not valid JSON: {error}"))?;
         match object.get(column) {
             Some(serde_json::Value::String(text)) => written(text),
             Some(serde_json::Value::Number(number)) => written(&number.to_string()),
@@ -144,7 +144,7 @@ fn logged(line: &str) -> Option<Timestamp> {
     strtime::parse(LOGGED, instant).and_then(|parsed| parsed.to_timestamp()).ok()
 }
 
-/// An instant as a table has it: seconds, a calendar's instant by RFC 3339, or as in an access log.
+/// An instant of a table: seconds, a calendar time by RFC 3339, or the form of access logs.
 fn written(text: &str) -> Result<Timestamp, String> {
     let seconds = |number: f64| {
         let whole = number.floor();
@@ -158,7 +158,7 @@ fn written(text: &str) -> Result<Timestamp, String> {
         .or_else(|| text.parse().ok())
         .or_else(|| strtime::parse(LOGGED, bare).and_then(|parsed| parsed.to_timestamp()).ok())
         .ok_or_else(|| {
-            format!("{text:?} is no instant; write seconds, 2026-11-21T16:30:00.25Z, or 21/Nov/2026:16:30:00 +0000")
+            format!("{text:?} is not an instant; write seconds, 2026-11-21T16:30:00.25Z, or 21/Nov/2026:16:30:00 +0000")
         })
 }
 

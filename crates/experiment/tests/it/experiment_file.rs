@@ -1,4 +1,4 @@
-//! Experiment files: what is read from them, and what their faults look like.
+//! Tests what is read from experiment files, and the messages of their faults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -173,7 +173,7 @@ fn faults_name_their_line_and_the_nearest_key() {
         ("workers = [1, 2]", "workers = true", "line 9", &["not a boolean"]),
         ("\"95%\"", "\"-95%\"", "line 15", &["positive rate"]),
         ("\"2s\"", "\"2 parsecs\"", "line 16", &["duration must be a time"]),
-        ("duration = \"2s\"", "warmup = \"0s\"", "line 14", &["nothing says when to stop"]),
+        ("duration = \"2s\"", "warmup = \"0s\"", "line 14", &["the load has no end"]),
         ("\"M/M/1\"", "\"M/Q/1\"", "line 22", &["\"Q\" is not a law"]),
         (
             "[[model]]\nstation = \"M/M/1\"",

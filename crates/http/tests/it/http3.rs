@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use http::Response;
 use kendall_http::{HttpOptions, Version};
 use kendall_link::relay::Relay;
-use kendall_link::{Asked, HopCounts, Way};
+use kendall_link::{DirectionOutcome, HopCounts, LinkSettings};
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_record::Outcome;
@@ -113,7 +113,7 @@ fn a_server_that_is_not_trusted_is_refused() {
 #[test]
 fn a_relay_of_datagrams_delays_requests_and_handshakes_and_its_losses_are_repaired() {
     let server = server();
-    let asked = Asked::read_row("delay=10ms loss=2%").unwrap();
+    let asked = LinkSettings::read_row("delay=10ms loss=2%").unwrap();
     let relay = Relay::bind(Transport::UDP, ([127, 0, 0, 1], 0).into(), server, &asked, 5).unwrap();
     let (address, stop) = (relay.address(), Arc::new(AtomicBool::new(false)));
     let stopped = Arc::clone(&stop);
@@ -127,6 +127,6 @@ fn a_relay_of_datagrams_delays_requests_and_handshakes_and_its_losses_are_repair
     assert!(rows.iter().filter(|row| response_ns(row) >= 40_000_000).count() >= 4);
     stop.store(true, Ordering::Relaxed);
     let relayed = relaying.join().unwrap();
-    let dropped = |way: &Way| way.hops.iter().map(HopCounts::dropped).sum::<u64>();
+    let dropped = |way: &DirectionOutcome| way.hops.iter().map(HopCounts::dropped).sum::<u64>();
     assert!(dropped(&relayed.link.up) + dropped(&relayed.link.down) > 0, "{:?}", relayed.link);
 }

@@ -13,11 +13,11 @@ use kendall_lab::{Contender, Contest, LoadedServers};
 use kendall_stats::number::{counted, significant, time};
 use kendall_system::{Settings, Value};
 
-use super::Options;
+use super::CompareOptions;
 use crate::interrupt::ctrl_c;
 use crate::options::{positive_time, rate};
 use crate::record::new_folder;
-use crate::target::{Asked, Target};
+use crate::target::{Target, TargetSettings};
 use crate::{load, print, quiet};
 
 /// The load of each server, if the sides are URLs.
@@ -48,12 +48,12 @@ pub(super) struct Measuring {
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
 
-    /// Keep each load in a separate folder in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
-    #[arg(long, value_name = "FOLDER")]
+    /// Keep each load in a separate folder in this new folder, which kendall compare A='DIR/A-*' B='DIR/B-*' compares again
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     #[command(flatten)]
-    asked: Asked,
+    asked: TargetSettings,
 }
 
 /// How long each server is measured if nothing else is said: at least, and at most.
@@ -131,7 +131,7 @@ struct Named {
 }
 
 /// Measures the servers that are the sides; `None` after Ctrl-C.
-pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Rounds>> {
+pub(super) fn measure(options: &CompareOptions) -> anyhow::Result<Option<Rounds>> {
     let own = &options.measuring;
     let (load, settings) = own.load()?;
     let all = options.named()?;
@@ -197,7 +197,7 @@ impl Measuring {
     }
 }
 
-impl Options {
+impl CompareOptions {
     /// The servers by their names, no two of which are the same.
     fn named(&self) -> anyhow::Result<Vec<Named>> {
         let mut all = Vec::new();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use kendall_archive::write_json;
 use kendall_lab::{LISTENING, LinkRun, RelayRecord, stop_when_stdin_ends};
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_link::relay::{Relay, Relayed};
 use kendall_linkmodel::Transport;
 
@@ -17,7 +17,7 @@ use crate::print;
 use crate::record::new_folder;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct RelayOptions {
     /// The address for clients; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     seed: Option<u64>,
 
     /// Record what the relay did in this new folder: link.json
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Stop when standard input ends, so that the relay does not outlive its parent
@@ -51,13 +51,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     addresses.next().ok_or_else(|| "the host has no address".into())
 }
 
-pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn relay(options: &RelayOptions) -> anyhow::Result<ExitCode> {
     let transport = if options.udp { Transport::UDP } else { Transport::TCP };
     if let Some(folder) = &options.record {
         new_folder(folder)?;
     }
     let LinkOptions { up, down } = options.link.clone();
-    let asked = Asked { up: vec![up], down: vec![down] };
+    let asked = LinkSettings { up: vec![up], down: vec![down] };
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let relay = Relay::bind(transport, options.listen, options.to, &asked, seed)?;
     let stop = crate::interrupt::ctrl_c()?;

@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use kendall_archive::write_json;
 use kendall_lab::{LinkRun, LinkRunRecord};
-use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, ProgramEnd, SERVER, ServerProgram};
+use kendall_link::{BackEnd, EmulatedLink, Forward, Hop, LinkSettings, ProgramEnd, SERVER, ServerProgram};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
 
@@ -26,7 +26,7 @@ use crate::record::new_folder;
 use crate::{INTERRUPTED, print};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct LinkRunOptions {
     #[command(flatten)]
     link: LinkOptions,
 
@@ -64,7 +64,7 @@ pub(crate) struct Options {
     measure: bool,
 
     /// Record what happened in this new folder: link.json, and link.parquet with every flow every 10 ms
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
     /// Print no summary of the link at the end
@@ -112,7 +112,7 @@ fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
     Ok((read(port).ok_or_else(refuse)?, to.ok_or_else(refuse)?))
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(options: &LinkRunOptions) -> anyhow::Result<ExitCode> {
     let asked = asked(options)?;
     if let Some(folder) = &options.record {
         new_folder(folder)?;
@@ -199,7 +199,7 @@ fn code(end: ProgramEnd) -> ExitCode {
     ExitCode::from(u8::try_from(status.code().unwrap_or_else(signalled)).unwrap_or(1))
 }
 
-fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {
+fn lay(options: &LinkRunOptions) -> anyhow::Result<EmulatedLink> {
     let program = env::current_exe().context("cannot find the kendall program, to emulate the link with")?;
     let back_ends: Vec<BackEnd> = match options.back_end {
         Some(named) => vec![named.into()],
@@ -213,15 +213,15 @@ fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {
 }
 
 /// The link that is asked for: its only hop by options, or each hop by a text.
-fn asked(options: &Options) -> anyhow::Result<Asked> {
+fn asked(options: &LinkRunOptions) -> anyhow::Result<LinkSettings> {
     let LinkOptions { up, down } = &options.link;
     if options.hop.is_empty() {
-        return Ok(Asked { up: vec![up.clone()], down: vec![down.clone()] });
+        return Ok(LinkSettings { up: vec![up.clone()], down: vec![down.clone()] });
     }
     if [up, down].iter().any(|way| **way != Settings::default()) {
         bail!("give each --hop all its settings, or give the settings of the only hop without --hop");
     }
-    Ok(Asked::row(&options.hop))
+    Ok(LinkSettings::row(&options.hop))
 }
 
 #[cfg(test)]

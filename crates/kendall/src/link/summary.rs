@@ -2,7 +2,7 @@
 
 use kendall_lab::LinkRun;
 use kendall_link::calibrate::{Calibration, Measured, Quantity, Side};
-use kendall_link::{LatenessSummary, Way};
+use kendall_link::{DirectionOutcome, LatenessSummary};
 use kendall_stats::number;
 
 /// What a link was asked to be and what it did, in words.
@@ -36,7 +36,7 @@ fn words(quantity: Quantity, measured: Measured) -> String {
     }
 }
 
-fn hop_lines(name: &str, asked: &[String], way: &Way) -> Vec<String> {
+fn hop_lines(name: &str, asked: &[String], way: &DirectionOutcome) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, (asked, hop)) in asked.iter().zip(&way.hops).enumerate() {
         let name = if way.hops.len() > 1 { format!("{name}, hop {}", at + 1) } else { name.to_owned() };
@@ -64,7 +64,7 @@ fn hop_lines(name: &str, asked: &[String], way: &Way) -> Vec<String> {
     lines
 }
 
-fn time_lines(way: &Way) -> Vec<String> {
+fn time_lines(way: &DirectionOutcome) -> Vec<String> {
     let mut lines = Vec::new();
     let waited = way.waited.as_ref().filter(|waited| waited.max_ns > 0);
     lines.extend(waited.map(|waited| format!("    queue delay: {}", times(waited))));

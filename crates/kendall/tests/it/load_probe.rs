@@ -123,7 +123,7 @@ fn who_cannot_be_watched_is_said_before_any_load() {
     };
     // An address for documentation (RFC 5737), which no machine has.
     let far = refused(&["http://192.0.2.1/", "--probe"]);
-    assert!(far.contains("192.0.2.1 is no address of this machine"), "{far}");
+    assert!(far.contains("192.0.2.1 is not an address of this machine"), "{far}");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let closed = refused(&[&format!("http://{free}/"), "--probe"]);
     assert!(closed.contains(&format!("nothing listens at {free}")), "{closed}");

@@ -1,9 +1,9 @@
 //! The emulated link that the trials of a run cross.
 //!
-//! A run over a link lives at the client's end of it: the whole process moves there before it has a second thread,
-//! because only then may an ordinary user. The system under test is started at the server's end. Trials that cross no
-//! link run at the server's end as a whole, over its loopback. Where no namespaces can be made, all is on the loopback of
-//! the machine, and a relay stands between clients and server.
+//! A run over a link lives at the client's end of it: the whole process moves there while it has a single thread, because only
+//! then the kernel allows it to an ordinary user. The system under test starts at the server's end. A trial that crosses no link
+//! runs entirely at the server's end, over its loopback. Where no namespaces can be made, everything is on the loopback of the
+//! machine, and a relay stands between clients and server.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kendall_analysis::LinkRecord;
 use kendall_experiment::{RELAY, back_end};
 use kendall_link::calibrate::Calibration;
-use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER, measure_relay};
+use kendall_link::{BackEnd, EmulatedLink, End, LinkError, LinkSettings, Outcome, SERVER, measure_relay};
 use kendall_linkmodel::Settings as Hop;
 use kendall_linkmodel::Transport;
 
@@ -21,21 +21,21 @@ use super::relay::{TrialRelay, check};
 use crate::trial_error::TrialError;
 use kendall_system::Settings;
 
-/// What every flow did on the link, in a trial's folder.
+/// The events of every flow on the link, in a trial's folder.
 const TABLE: &str = "link.parquet";
 
-/// What the trials of a run cross.
+/// The link that the trials of a run cross.
 pub(crate) struct Bed {
-    way: Way,
-    /// What was measured so far, by what was asked for.
-    measured: Mutex<Vec<(Asked, Calibration)>>,
+    way: LinkEmulation,
+    /// The measurements of links, by their settings.
+    measured: Mutex<Vec<(LinkSettings, Calibration)>>,
 }
 
 /// How a link is emulated.
-enum Way {
-    /// Packets between two namespaces.
+enum LinkEmulation {
+    /// Packets between two network namespaces.
     Packets { link: Mutex<EmulatedLink>, server: End },
-    /// A relay of what these transports carry, which this program becomes, for each trial.
+    /// A relay for these transports: this program, started for each trial.
     Relay { program: PathBuf, transports: Vec<Transport> },
 }
 
@@ -46,27 +46,27 @@ impl fmt::Debug for Bed {
 }
 
 impl Bed {
-    /// Lays the link of a run whose trials ask for all these, by the back end that its settings name or else the first that
-    /// works, the relay last. For a link of packets it moves this process, which must have one thread only, to the client's
-    /// end.
+    /// Sets up the link of a run whose trials need all these settings. The back end is the one that the settings name, or
+    /// otherwise the first that works; the relay is the last choice. For a link of packets, moves this process, which must have a
+    /// single thread, to the client's end.
     pub(crate) fn lay(
         program: &Path,
         settings: &Settings,
-        asked: &[(Transport, &Asked)],
+        asked: &[(Transport, &LinkSettings)],
     ) -> Result<Self, LinkError> {
         let congestion = settings.word("congestion");
         let can_relay = || check(congestion, asked.iter().copied());
         let way = match settings.word("back-end") {
             Some(RELAY) => {
                 can_relay()?;
-                Way::relay(program, asked)
+                LinkEmulation::relay(program, asked)
             }
-            Some(name) => Way::packets(program, back_end(name).as_slice(), congestion)?,
-            None => match Way::packets(program, &BackEnd::ALL, congestion) {
+            Some(name) => LinkEmulation::packets(program, back_end(name).as_slice(), congestion)?,
+            None => match LinkEmulation::packets(program, &BackEnd::ALL, congestion) {
                 Err(LinkError::Nowhere(refusals)) => {
                     let also = |why| LinkError::Nowhere(format!("{refusals}\n  {RELAY}: {why}"));
                     can_relay().map_err(also)?;
-                    Way::relay(program, asked)
+                    LinkEmulation::relay(program, asked)
                 }
                 laid => laid?,
             },
@@ -74,72 +74,74 @@ impl Bed {
         Ok(Self { way, measured: Mutex::default() })
     }
 
-    /// How the link is emulated, and how that differs from a link if it does.
+    /// How the link is emulated, and how the emulation differs from a real link, if it does.
     pub(crate) fn described(&self) -> String {
         match &self.way {
-            Way::Packets { link, .. } => lock(link).described(),
-            Way::Relay { transports, .. } => {
+            LinkEmulation::Packets { link, .. } => lock(link).described(),
+            LinkEmulation::Relay { transports, .. } => {
                 let relay = |of: &Transport| format!("{} ({})", of.relay(), of.differs);
                 transports.iter().map(relay).collect::<Vec<_>>().join("; ")
             }
         }
     }
 
-    /// Whether it is a relay, and no link of packets.
+    /// Whether the link is a relay rather than a link of packets.
     pub(crate) fn is_relay(&self) -> bool {
-        matches!(self.way, Way::Relay { .. })
+        matches!(self.way, LinkEmulation::Relay { .. })
     }
 
-    /// Does something at the server's end.
+    /// Calls a function at the server's end.
     pub(crate) fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, LinkError> {
         match &self.way {
-            Way::Packets { server, .. } => server.visit(what),
-            Way::Relay { .. } => Ok(what()),
+            LinkEmulation::Packets { server, .. } => server.visit(what),
+            LinkEmulation::Relay { .. } => Ok(what()),
         }
     }
 
-    /// Where the system under test is to listen.
+    /// The address on which the system under test is to listen.
     pub(crate) fn listen(&self) -> SocketAddr {
         match &self.way {
-            Way::Packets { .. } => (SERVER, 0).into(),
-            Way::Relay { .. } => (Ipv4Addr::LOCALHOST, 0).into(),
+            LinkEmulation::Packets { .. } => (SERVER, 0).into(),
+            LinkEmulation::Relay { .. } => (Ipv4Addr::LOCALHOST, 0).into(),
         }
     }
 
-    /// What was measured on a link like this; measured now, if it was not before.
-    pub(crate) fn measured(&self, asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
+    /// The measurement of a link with these settings; measures it now if it has not been measured before.
+    pub(crate) fn measured(&self, asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
         let mut measured = lock(&self.measured);
         if let Some((_, known)) = measured.iter().find(|(known, _)| known == asked) {
             return Ok(known.clone());
         }
         let found = match &self.way {
-            Way::Packets { link, .. } => lock(link).measure(asked, seed)?,
-            Way::Relay { .. } => measure_relay(asked, seed)?,
+            LinkEmulation::Packets { link, .. } => lock(link).measure(asked, seed)?,
+            LinkEmulation::Relay { .. } => measure_relay(asked, seed)?,
         };
         measured.push((asked.clone(), found.clone()));
         Ok(found)
     }
 
-    /// Lets a trial of this transport cross a link, and logs what happens on it in the trial's folder.
+    /// Lets a trial of this transport cross a link, and logs the link's events in the trial's folder.
     pub(crate) fn cross<'a>(
         &'a self,
-        asked: &'a Asked,
+        asked: &'a LinkSettings,
         transport: Transport,
         seed: u64,
         folder: &'a Path,
     ) -> Result<Crossing<'a>, LinkError> {
         let over = match &self.way {
-            Way::Packets { link, .. } => {
+            LinkEmulation::Packets { link, .. } => {
                 lock(link).start(asked, seed, Some(&folder.join(TABLE)))?;
                 Over::Packets(Open(Some(link)))
             }
-            Way::Relay { program, .. } => Over::Relay(TrialRelay { program, transport, seed, running: None }),
+            LinkEmulation::Relay { program, .. } => {
+                Over::Relay(TrialRelay { program, transport, seed, running: None })
+            }
         };
         Ok(Crossing { asked, folder, over })
     }
 }
 
-impl Way {
+impl LinkEmulation {
     fn packets(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
         let mut link = EmulatedLink::lay(program, back_ends, congestion)?;
         link.join()?;
@@ -148,7 +150,7 @@ impl Way {
         Ok(Self::Packets { link: Mutex::new(link), server })
     }
 
-    fn relay(program: &Path, asked: &[(Transport, &Asked)]) -> Self {
+    fn relay(program: &Path, asked: &[(Transport, &LinkSettings)]) -> Self {
         let mut transports: Vec<_> = asked.iter().map(|(transport, _)| *transport).collect();
         transports.sort_unstable_by_key(|transport| transport.relay());
         transports.dedup();
@@ -156,14 +158,14 @@ impl Way {
     }
 }
 
-/// Whoever failed with it in hand has left it as it was: each call on it is whole.
+/// Locks the mutex even where a thread panicked with it: each call leaves the value consistent.
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A trial that is crossing the link. Dropping it lets nothing pass any more.
+/// A trial that is crossing the link. Dropping it blocks the link.
 pub(crate) struct Crossing<'a> {
-    asked: &'a Asked,
+    asked: &'a LinkSettings,
     folder: &'a Path,
     over: Over<'a>,
 }
@@ -173,11 +175,11 @@ enum Over<'a> {
     Relay(TrialRelay<'a>),
 }
 
-/// A link that packets pass, until it is stopped or this is dropped.
+/// A link that carries packets until it is stopped or dropped.
 struct Open<'a>(Option<&'a Mutex<EmulatedLink>>);
 
 impl Crossing<'_> {
-    /// Where clients reach the trial's server, over the link.
+    /// The address at which clients reach the trial's server over the link.
     pub(crate) fn reach(&mut self, server: SocketAddr) -> Result<SocketAddr, TrialError> {
         match &mut self.over {
             Over::Packets(_) => Ok(server),
@@ -185,7 +187,7 @@ impl Crossing<'_> {
         }
     }
 
-    /// Ends the crossing; what was logged of packets becomes a table in the trial's folder, counted from its start.
+    /// Ends the crossing. The log of packets becomes a table in the trial's folder, with times from its start.
     pub(crate) fn finish(
         self,
         measured: Option<Calibration>,
@@ -208,7 +210,7 @@ impl Crossing<'_> {
 }
 
 impl Open<'_> {
-    /// How the link was emulated, and what it did.
+    /// How the link was emulated, and its counts.
     fn close(mut self, table: &Path, start_ns: i64) -> Result<(String, Outcome), LinkError> {
         let mut link = lock(self.0.take().expect("it is open until it is closed"));
         Ok((link.described(), link.stop(Some((table, start_ns)))?))
@@ -218,7 +220,7 @@ impl Open<'_> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if let Some(link) = self.0.take() {
-            // The trial has failed already, which is what there is to say.
+            // The trial has already failed, and that error is the one to report.
             let _ = lock(link).stop(None);
         }
     }

@@ -1,5 +1,5 @@
-//! The link of a run where no namespaces can be made: a relay between the clients of a trial and its server, in a process
-//! of its own, so that its processor time is neither the generator's nor the server's.
+//! The link of a run where no namespaces can be made: a relay between the clients of a trial and its server. It has its own
+//! process, so that its processor time is neither the generator's nor the server's.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use kendall_archive::read_json;
 use kendall_link::relay::{Relay, Relayed};
-use kendall_link::{Asked, LinkError, Outcome};
+use kendall_link::{LinkError, LinkSettings, Outcome};
 use kendall_linkmodel::Settings;
 use kendall_linkmodel::{Carries, Transport};
 use serde::Deserialize;
@@ -15,16 +15,16 @@ use serde::Deserialize;
 use crate::server::{Server, ServerError};
 use crate::trial_error::TrialError;
 
-/// What the relay did and what it printed, in a trial's folder.
+/// The relay's record and output, in a trial's folder.
 const RECORD: &str = "link";
 const LOG: &str = "relay.log";
 /// The loopback, at any port.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Whether relays can be what all trials of a run ask for.
+/// Whether relays can emulate the links of all trials of a run.
 pub(super) fn check<'a>(
     congestion: Option<&str>,
-    mut asked: impl Iterator<Item = (Transport, &'a Asked)>,
+    mut asked: impl Iterator<Item = (Transport, &'a LinkSettings)>,
 ) -> Result<(), LinkError> {
     if congestion.is_some() {
         let why = "a relay cannot choose the congestion control of connections; leave congestion out";
@@ -34,7 +34,7 @@ pub(super) fn check<'a>(
         if asked.up.len() > 1 || asked.down.len() > 1 {
             return Err(LinkError::Refused("a relay is one link, not several in a row".into()));
         }
-        // It looks for its server only when a client comes.
+        // The relay connects to its server only when a client connects.
         Relay::bind(transport, LOOPBACK, LOOPBACK, asked, 0).map(drop)
     })
 }
@@ -43,15 +43,15 @@ fn failed(error: ServerError) -> TrialError {
     TrialError::Relay(Box::new(error))
 }
 
-/// What a relay's record says of the link.
+/// The part of a relay's record that the trial needs.
 #[derive(Deserialize)]
-struct Told {
+struct RelayReport {
     relayed: Relayed,
 }
 
 /// The relay of a trial.
 pub(super) struct TrialRelay<'a> {
-    /// kendall itself, which becomes the relay.
+    /// The kendall program, which runs the relay.
     pub(super) program: &'a Path,
     pub(super) transport: Transport,
     pub(super) seed: u64,
@@ -59,11 +59,11 @@ pub(super) struct TrialRelay<'a> {
 }
 
 impl TrialRelay<'_> {
-    /// Starts it before a server; where clients reach that server from now on.
+    /// Starts the relay before a server, and returns the address for clients.
     pub(super) fn start(
         &mut self,
         server: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         folder: &Path,
     ) -> Result<SocketAddr, TrialError> {
         let written = |way: &[Settings]| way.first().map(ToString::to_string).unwrap_or_default();
@@ -87,11 +87,11 @@ impl TrialRelay<'_> {
         Ok(address)
     }
 
-    /// Ends it; what the link did.
+    /// Stops the relay and returns what the link did.
     pub(super) fn finish(self, folder: &Path) -> Result<Outcome, TrialError> {
         let Some(relay) = self.running else { return Ok(Outcome::default()) };
         relay.stop().map_err(failed)?;
-        let told: Told = read_json(&folder.join(RECORD).join("link.json"))?;
+        let told: RelayReport = read_json(&folder.join(RECORD).join("link.json"))?;
         Ok(told.relayed.link)
     }
 }

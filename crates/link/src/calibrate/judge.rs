@@ -1,4 +1,4 @@
-//! What was asked of a link beside what was measured.
+//! Compares the settings of a link with its measurement.
 
 use kendall_linkmodel::{Law, Loss, Rate, Settings};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::lateness::Lateness;
 use crate::lateness::LatenessSummary;
 
-/// A way across a link.
+/// A direction across a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -16,14 +16,14 @@ pub enum Side {
     Down,
 }
 
-/// What of a link is asked for and measured.
+/// A property of a link that is set and measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// The time that a packet takes, in s, without that of sending its bits. It is the median, which a machine that was
-    /// busy elsewhere for a moment does not move; or the mean, where jitter is of a law that is lopsided.
+    /// The delay of a packet in s, without the time to send its bits. It is the median, which is not moved by a moment in which
+    /// the machine was busy; or the mean, where the law of the jitter is skewed.
     Delay,
-    /// The standard deviation of that time, in s.
+    /// The standard deviation of the delay, in s.
     Jitter,
     /// The rate, in bits/s.
     Rate,
@@ -31,7 +31,7 @@ pub enum Quantity {
     Loss,
 }
 
-/// What was measured, with an interval that covers the truth in 95 of 100 measurements.
+/// A measured value, with an interval that covers the truth in 95 of 100 measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The estimate.
@@ -42,49 +42,49 @@ pub struct Measured {
     pub high: f64,
 }
 
-/// One property of one way, asked and measured.
+/// One property of one direction, as set and as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The way.
+    /// The direction.
     pub side: Side,
-    /// The property; the unit of the numbers is its.
+    /// The property, which determines the unit of the numbers.
     pub quantity: Quantity,
-    /// What was asked for; `None` where nothing was: a rate without limit.
+    /// The set value; `None` where the property is not set, as for an unlimited rate.
     pub asked: Option<f64>,
-    /// What was measured; `None` where it could not be, see `note`.
+    /// The measured value; `None` where it could not be measured, see `note`.
     pub measured: Option<Measured>,
-    /// What has to be said of it, if anything.
+    /// A remark on the measurement, if there is one.
     pub note: Option<Note>,
 }
 
-/// What has to be said of a measurement.
+/// A remark on a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
-    /// The rate changes with time, so that a short measurement says nothing of it.
+    /// The rate changes over time, so a short measurement cannot determine it.
     Changes,
-    /// Nothing that was sent came back.
+    /// No packet came back.
     NothingArrived,
-    /// The measuring ends could not send faster, so the rate is at least this.
+    /// The ends could not send faster, so the rate is at least this.
     AtLeast,
 }
 
-/// A link as asked for and as measured.
+/// The settings and the measurement of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Each property of each way.
+    /// Each property of each direction.
     pub rows: Vec<Judged>,
-    /// How much longer than asked single pings took, both ways together: what emulator and measurement add. `None` where
-    /// none came back.
+    /// How much longer single pings took than set, for both directions together: the delay that emulator and measurement add.
+    /// `None` where no ping came back.
     pub excess: Option<LatenessSummary>,
     /// How long the measurement took, in ns.
     pub took_ns: i64,
 }
 
 impl Judged {
-    /// Whether what was measured is what was asked for: it is in the interval, or as near to it as matters. That is 1 % of
-    /// a rate, and of a delay 1 % or 200 µs, which is what a machine takes to hand a packet from program to program
-    /// twice. `None` where there is nothing to compare.
+    /// Whether the measurement agrees with the setting: the setting lies in the interval, or close enough to it. Close enough is
+    /// 1 % of a rate; for a delay it is 1 % or 200 µs, the time that a machine takes to pass a packet between programs twice.
+    /// `None` where there is nothing to compare.
     pub fn holds(&self) -> Option<bool> {
         let (asked, measured) = (self.asked?, self.measured?);
         if self.note == Some(Note::AtLeast) {
@@ -101,26 +101,26 @@ impl Judged {
 }
 
 impl Calibration {
-    /// Whether everything that could be measured is what was asked for.
+    /// Whether every measured property agrees with its setting.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(|row| row.holds() != Some(false))
     }
 }
 
-/// What a way is asked to be: hops in a row as if they were one.
+/// The expected properties of a direction: its hops in a row as if they were one.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) delay_s: f64,
     pub(crate) jitter_s: f64,
-    /// Whether the median of the delays is not their mean.
+    /// Whether the median of the delays differs from their mean.
     pub(crate) lopsided: bool,
-    /// The slowest hop's mean, and whether it is the same at all times.
+    /// The mean rate of the slowest hop, and whether it is constant.
     pub(crate) rate_bits_per_s: Option<f64>,
     pub(crate) steady: bool,
     pub(crate) loss: f64,
-    /// How many times the variance of a share of lost packets is that of independent losses.
+    /// The variance of a share of lost packets, divided by that of independent losses.
     pub(crate) clumping: f64,
-    /// What sending each byte takes, over all hops, in s.
+    /// The time to send each byte over all hops, in s.
     pub(crate) byte_s: f64,
     overhead_s: f64,
 }
@@ -146,12 +146,12 @@ impl Target {
         }
     }
 
-    /// What sending the bits of one packet takes, over all hops, in s.
+    /// The time to send the bits of one packet over all hops, in s.
     pub(crate) fn sending_s(&self, link_bytes: f64) -> f64 {
         link_bytes * self.byte_s + self.overhead_s
     }
 
-    /// The rate that datagrams of this size can get of the slowest hop once its overhead is paid, in bits/s.
+    /// The rate that datagrams of this size get from the slowest hop after its overhead, in bits/s.
     pub(crate) fn payable(&self, hops: &[Settings], link_bytes: f64) -> Option<f64> {
         hops.iter()
             .filter_map(|hop| {
@@ -162,7 +162,7 @@ impl Target {
     }
 }
 
-/// A mean and a standard deviation with their intervals, of many independent values.
+/// The mean and the standard deviation of independent values, with their intervals.
 pub(crate) fn moments(values: &[f64]) -> Option<(Measured, Measured)> {
     let count = values.len() as f64;
     if values.len() < 3 {
@@ -172,7 +172,8 @@ pub(crate) fn moments(values: &[f64]) -> Option<(Measured, Measured)> {
     let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
     let variance = squares.iter().sum::<f64>() / (count - 1.0);
     let deviation = variance.sqrt();
-    // Normal quantiles do for the 50 pings of a measurement. The deviation's error comes from the fourth moment.
+    // Normal quantiles are accurate enough for the 50 pings of a measurement. The error of the deviation follows from the fourth
+    // moment.
     let fourth = squares.iter().map(|square| square * square).sum::<f64>() / count;
     let error = 1.96 * deviation / count.sqrt();
     let of_variance = 1.96 * ((fourth - variance * variance).max(0.0) / count).sqrt();
@@ -183,7 +184,7 @@ pub(crate) fn moments(values: &[f64]) -> Option<(Measured, Measured)> {
     ))
 }
 
-/// A median, with the interval between the values that leave 2.5 % to either side of it: their ranks are binomial.
+/// The median, with the interval between the order statistics that leave 2.5 % on either side; their ranks are binomial.
 pub(crate) fn median(values: &[f64]) -> Option<Measured> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -193,7 +194,7 @@ pub(crate) fn median(values: &[f64]) -> Option<Measured> {
     Some(Measured { value: *sorted.get(sorted.len() / 2)?, low: sorted[low], high: sorted[high] })
 }
 
-/// A share of this many, with Wilson's interval (1927), widened by how much more than independent draws it varies.
+/// A share of this many, with Wilson's interval (1927), widened by the ratio of its variance to that of independent draws.
 pub(crate) fn share(met: u32, of: u32, clumping: f64) -> Option<Measured> {
     if of == 0 {
         return None;
@@ -206,7 +207,7 @@ pub(crate) fn share(met: u32, of: u32, clumping: f64) -> Option<Measured> {
     Some(Measured { value, low: (centre - half).max(0.0), high: (centre + half).min(1.0) })
 }
 
-/// How much longer than asked each of this many ways took, as a histogram.
+/// How much longer than set each of these delays was, as a histogram.
 pub(crate) fn excess<'a>(ways: impl Iterator<Item = (&'a [f64], f64)>) -> Option<LatenessSummary> {
     let mut excess = Lateness::default();
     for (times_s, asked_s) in ways {

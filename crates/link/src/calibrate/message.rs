@@ -1,39 +1,39 @@
-//! What the two ends of a measurement say to each other, a datagram each. Pure functions on bytes.
+//! The messages between the two ends of a measurement, one datagram each. Pure functions on bytes.
 
-/// The first bytes of every message, so that a stray datagram is not taken for one.
+/// The first bytes of every message, by which stray datagrams are recognised.
 const MARK: [u8; 4] = *b"kdlc";
 /// The longest message without padding, in bytes.
 pub(crate) const LONGEST: usize = 4 + 1 + 4 + 3 * 8;
 
-/// A message. Instants are in ns on the clock of the machine.
+/// A message. Times are in ns on the clock of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Message {
     /// Client to server: answer at once.
     Ping { number: u32, sent_ns: i64 },
-    /// Server to client: when the ping came and when this left.
+    /// Server to client: when the ping arrived and when this reply was sent.
     Pong { number: u32, sent_ns: i64, received_ns: i64, returned_ns: i64 },
     /// A packet of a train, padded to its size.
     Car { train: u32, number: u32 },
     /// Client to server: send such a train.
     Send { train: u32, plan: TrainPlan },
-    /// The end of a train, to whoever received it: how long it took to send.
+    /// The end of a train, sent to its receiver: the time that sending it took.
     Sent { train: u32, took_ns: i64 },
-    /// Client to server: what came of a train?
+    /// Client to server: asks for the result of a train.
     Ask { train: u32 },
-    /// Server to client: that came of it.
+    /// Server to client: the result of a train.
     Tally { train: u32, cars: u32, bytes_per_s: f64 },
 }
 
 /// A train of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TrainPlan {
-    /// How many.
+    /// The number of packets.
     pub(crate) cars: u32,
-    /// The payload of each, in bytes.
+    /// The payload of each packet, in bytes.
     pub(crate) bytes: u16,
-    /// From one to the next, in ns.
+    /// The time from one packet to the next, in ns.
     pub(crate) gap_ns: u32,
-    /// How far they are ahead of that pace, in ns: those that would have been sent by then go first, all at once.
+    /// The lead over that pace, in ns: the packets due within it are sent first, all at once.
     pub(crate) lead_ns: u32,
 }
 
@@ -68,7 +68,7 @@ impl Reader<'_> {
 }
 
 impl Message {
-    /// Its bytes, and how many there are.
+    /// The bytes of the message, and their number.
     pub(crate) fn encode(&self) -> ([u8; LONGEST], usize) {
         let mut bytes = [0; LONGEST];
         let writer = Writer { bytes: &mut bytes, at: 0 }.put(&MARK);
@@ -114,7 +114,7 @@ impl Message {
         (bytes, length)
     }
 
-    /// Reads a message; what follows it is padding. `None` where it is none.
+    /// Decodes a message; padding may follow it. `None` where the bytes are not a valid message.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         if reader.take()? != MARK {

@@ -19,35 +19,39 @@ use super::respond::is_passing;
 use super::train::{Arrivals, send, send_once};
 use crate::error::LinkError;
 use crate::pace::{hurry, sleep_until};
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 use crate::receive::{prepare, receive};
 
 const MS: i64 = 1_000_000;
-/// How many pings are sent, and how far apart.
+/// The number of pings, and the time between them.
 const PINGS: u32 = 50;
 const PING_EVERY_NS: i64 = 8 * MS;
-/// How long a train takes, in s.
+/// The length of a train, in s.
 const TRAIN_S: f64 = 0.5;
-/// Of the link's rate, what is offered to see what is lost, and to see what the rate is.
+/// The offered rates as shares of the link's rate, for measuring loss and for measuring the rate.
 const BELOW: f64 = 0.7;
 const ABOVE: f64 = 1.1;
-/// How far ahead of its pace the latter may be, in s.
+/// The lead of the latter train over its pace, in s.
 const LEAD_S: f64 = 0.02;
-/// Packets per second where there is no rate to go by.
+/// Packets per second where the link has no rate limit.
 const UNLIMITED_PER_S: f64 = 10_000.0;
-/// The payload of packets that are to be lost, in bytes: small, so that there are many.
+/// The payload of the packets for measuring loss, in bytes: small, so that there are many.
 const SMALL: u16 = 64;
-/// How often something is asked for before it counts as lost.
+/// The number of attempts at a request before it counts as lost.
 const ATTEMPTS: u32 = 5;
 
-/// Measures a link from the client's end, where [`respond`](super::respond) answers at `server`. It takes about three
-/// seconds and a few round trips, and leaves the link as it found it: idle, with empty queues.
+/// Measures a link from the client's end, where [`respond`](super::respond) answers at `server`. The measurement takes about
+/// three seconds and a few round trips, and leaves the link as before: idle, with empty queues.
 ///
 /// # Errors
 ///
-/// Where the socket fails. A link that nothing crosses is no error: its properties are then not known.
-pub fn measure(socket: &UdpSocket, server: SocketAddr, asked: &Asked) -> Result<Calibration, LinkError> {
-    // In its own thread, so that the caller's keeps its priority.
+/// Where the socket fails. A link that drops every packet is not an error: its properties are then unknown.
+pub fn measure(
+    socket: &UdpSocket,
+    server: SocketAddr,
+    asked: &LinkSettings,
+) -> Result<Calibration, LinkError> {
+    // A separate thread, so that the caller's thread keeps its priority.
     thread::scope(|scope| {
         let measuring = scope.spawn(|| {
             hurry();
@@ -62,25 +66,26 @@ pub fn measure(socket: &UdpSocket, server: SocketAddr, asked: &Asked) -> Result<
 struct Probe<'a> {
     socket: &'a UdpSocket,
     server: SocketAddr,
-    asked: &'a Asked,
+    asked: &'a LinkSettings,
     targets: [Target; 2],
     start_ns: i64,
     /// Longer than any answer takes while queues are short.
     round_ns: i64,
-    /// The number of the last train. The first is drawn from the clock, so that trains of another time are not taken for these.
+    /// The number of the last train. The first number comes from the clock, so that trains of an earlier measurement are not
+    /// mistaken for these.
     train: u32,
     buffer: [u8; 2048],
 }
 
-/// What of one way has been measured.
-struct Seen {
+/// The measurements of one direction.
+struct DirectionMeasurements {
     delays_s: Vec<f64>,
     loss: Option<Measured>,
     rate: Option<(Measured, Option<Note>)>,
 }
 
 impl<'a> Probe<'a> {
-    fn new(socket: &'a UdpSocket, server: SocketAddr, asked: &'a Asked) -> Self {
+    fn new(socket: &'a UdpSocket, server: SocketAddr, asked: &'a LinkSettings) -> Self {
         let targets = [Target::of(&asked.up), Target::of(&asked.down)];
         let one_way_s = |way: &Target| way.delay_s + 6.0 * way.jitter_s + 2.0 * way.sending_s(1514.0);
         let round_ns = (targets.iter().map(one_way_s).sum::<f64>() * 1e9) as i64 + 2 * PING_EVERY_NS;
@@ -92,7 +97,8 @@ impl<'a> Probe<'a> {
         let [up, down] = &self.targets.clone();
         let asked = self.asked;
         let [up_s, down_s] = self.ping()?;
-        let mut seen = [up_s, down_s].map(|delays_s| Seen { delays_s, loss: None, rate: None });
+        let mut seen =
+            [up_s, down_s].map(|delays_s| DirectionMeasurements { delays_s, loss: None, rate: None });
         let ways = [(Side::Up, up, &asked.up), (Side::Down, down, &asked.down)];
         let reachable = !seen[0].delays_s.is_empty();
         for ((side, target, hops), seen) in ways.iter().zip(&mut seen).filter(|_| reachable) {
@@ -105,7 +111,7 @@ impl<'a> Probe<'a> {
                 let lost = seen.loss.unwrap_or(Measured { value: 0.0, low: 0.0, high: 0.0 });
                 seen.rate =
                     self.train(*side, plan)?.and_then(|arrived| rate(&arrived, plan, target, hops, lost));
-                // What was sent too fast still waits.
+                // Packets sent too fast are still in the queue.
                 self.wait_until_idle()?;
             }
         }
@@ -121,7 +127,7 @@ impl<'a> Probe<'a> {
         Ok(Calibration { rows: rows.collect(), excess, took_ns: now_ns() - self.start_ns })
     }
 
-    /// Pings at a steady pace; how long each took up and down, in s. Those that another overtook do not count.
+    /// Sends pings at a steady pace and returns the delays up and down, in s. Pings that another overtook do not count.
     fn ping(&mut self) -> io::Result<[Vec<f64>; 2]> {
         let start_ns = now_ns();
         let mut pongs = Vec::new();
@@ -129,7 +135,7 @@ impl<'a> Probe<'a> {
             let due_ns = start_ns + i64::from(number) * PING_EVERY_NS;
             self.listen(due_ns, |message, at_ns| pongs.push((message, at_ns)))?;
             sleep_until(due_ns);
-            // As long as its answer, the longest message, so that both ways take the same time to send.
+            // The ping is as long as its answer, the longest message, so that both take the same time to send.
             let (bytes, _) = Message::Ping { number, sent_ns: now_ns() }.encode();
             send_once(self.socket, self.server, &bytes)?;
         }
@@ -156,7 +162,7 @@ impl<'a> Probe<'a> {
         Ok([up_s, down_s])
     }
 
-    /// Sends a train one way and says what of it arrived; `None` where nothing is heard of it.
+    /// Sends a train in one direction and returns what arrived of it; `None` where no result came back.
     fn train(&mut self, side: Side, plan: TrainPlan) -> io::Result<Option<Arrivals>> {
         self.train = self.train.wrapping_add(1);
         match side {
@@ -206,7 +212,7 @@ impl<'a> Probe<'a> {
                     book(&mut arrivals, message, at_ns, plan);
                     arrivals.sent_in_ns.is_some()
                 })?;
-                // Those that others overtook, and what still waits.
+                // Skips those that others overtook, and those still under way.
                 self.listen(now_ns() + self.round_ns, |message, at_ns| {
                     book(&mut arrivals, message, at_ns, plan)
                 })?;
@@ -216,7 +222,7 @@ impl<'a> Probe<'a> {
         Ok(None)
     }
 
-    /// Waits until a ping takes no longer than on an idle link, but not for ever.
+    /// Waits until a ping takes no longer than on an idle link, with a time limit.
     fn wait_until_idle(&mut self) -> io::Result<()> {
         let give_up_ns = now_ns() + 5_000 * MS;
         while now_ns() < give_up_ns {
@@ -235,7 +241,7 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    /// Hands over what comes until an instant.
+    /// Passes on arriving messages until an instant.
     fn listen(&mut self, until_ns: i64, mut hear: impl FnMut(Message, i64)) -> io::Result<()> {
         self.listen_until(until_ns, |message, at_ns| {
             hear(message, at_ns);
@@ -243,7 +249,7 @@ impl<'a> Probe<'a> {
         })
     }
 
-    /// Hands over what comes until an instant, or until the listener has heard enough.
+    /// Passes on arriving messages until an instant, or until the listener has heard enough.
     fn listen_until(&mut self, until_ns: i64, mut hear: impl FnMut(Message, i64) -> bool) -> io::Result<()> {
         loop {
             let left_ns = until_ns - now_ns();
@@ -275,25 +281,25 @@ fn book(arrivals: &mut Arrivals, message: Message, at_ns: i64, plan: TrainPlan) 
     }
 }
 
-/// Packets at a pace, for half a second but at least this many.
+/// Packets at a pace for half a second, but at least this many.
 fn plan(per_s: f64, bytes: u16, at_least: f64) -> TrainPlan {
     let cars = (per_s * TRAIN_S).max(at_least).min(per_s * 3.0).max(5.0);
     TrainPlan { cars: cars as u32, bytes, gap_ns: (1e9 / per_s).min(1e9) as u32, lead_ns: 0 }.bounded()
 }
 
-/// A train that no queue drops anything of.
+/// A train of which no queue drops a packet.
 fn loss_plan(target: &Target, hops: &[Settings]) -> TrainPlan {
     let link_bytes = f64::from(u32::from(SMALL) + HEADER_BYTES);
     let per_s =
         target.payable(hops, link_bytes).map_or(UNLIMITED_PER_S, |rate| BELOW * rate / 8.0 / link_bytes);
-    // A trace may have outages, in which packets wait and then find no room.
+    // A trace may have outages, during which packets fill the queue.
     plan(per_s.min(UNLIMITED_PER_S) * if target.steady { 1.0 } else { 0.1 }, SMALL, 50.0)
 }
 
-/// A train that is a little faster than the link; `None` where that has no steady rate.
+/// A train that is slightly faster than the link; `None` where the link has no steady rate.
 fn rate_plan(target: &Target, hops: &[Settings]) -> Option<TrainPlan> {
     let rate = target.rate_bits_per_s.filter(|_| target.steady)?;
-    // So large that there are a hundred of them, as far as that can be.
+    // The packets are so large that there are about a hundred of them, where possible.
     let link_bytes = (rate / 8.0 * TRAIN_S / 100.0).clamp(110.0, 1514.0).floor();
     let per_s = ABOVE * target.payable(hops, link_bytes)? / 8.0 / link_bytes;
     let plan = plan(per_s, (link_bytes - f64::from(HEADER_BYTES)) as u16, 50.0);
@@ -303,7 +309,7 @@ fn rate_plan(target: &Target, hops: &[Settings]) -> Option<TrainPlan> {
     Some(TrainPlan { lead_ns: (half_s.min(LEAD_S) * 1e9) as u32, ..plan })
 }
 
-/// The rate of the link, from how fast a train came that was sent faster than it.
+/// The rate of the link, from how fast a train arrived that was sent faster than the link.
 fn rate(
     arrived: &Arrivals,
     plan: TrainPlan,
@@ -316,18 +322,18 @@ fn rate(
     if arrived.bytes_per_s() <= 0.0 || lost.value >= 1.0 {
         return None;
     }
-    // Packets that the wire lost had their share of the rate, and so had the overhead of each.
+    // Packets that the wire lost used their share of the rate, and so did the overhead of each.
     let sent_for = |lost: f64| arrived.bytes_per_s() * 8.0 / (1.0 - lost) * (asked / payable);
     let value = sent_for(lost.value);
     let sent = arrived.sent_in_ns.map_or(f64::INFINITY, |took_ns| {
         f64::from(plan.cars) * plan.link_bytes() * 8e9 / took_ns as f64 * (asked / payable)
     });
     let note = (value < 0.99 * asked && sent < 1.02 * asked).then_some(Note::AtLeast);
-    // What jitter leaves of doubt in a slope over this many packets within this time.
+    // The uncertainty that jitter causes in a slope over this many packets within this time.
     let seconds = f64::from(plan.cars) * f64::from(plan.gap_ns) / 1e9;
     let relative =
         1.96 * (target.jitter_s + 100e-6) * 12.0_f64.sqrt() / f64::from(arrived.cars).sqrt() / seconds;
-    // Where nothing is asked to be lost and nothing was, nothing is in doubt.
+    // Where the setting is no loss and no packet was lost, the loss is certain.
     let (fewest, most) =
         if target.loss > 0.0 { (lost.low, lost.high.min(0.99)) } else { (lost.value, lost.value) };
     Some((
@@ -336,7 +342,7 @@ fn rate(
     ))
 }
 
-fn rows(side: Side, target: &Target, seen: &Seen, sending_s: f64) -> [Judged; 4] {
+fn rows(side: Side, target: &Target, seen: &DirectionMeasurements, sending_s: f64) -> [Judged; 4] {
     let nothing = seen.delays_s.is_empty().then_some(Note::NothingArrived);
     let row =
         |quantity, asked, measured: Option<Measured>, note| Judged { side, quantity, asked, measured, note };

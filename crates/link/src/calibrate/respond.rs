@@ -14,12 +14,12 @@ use crate::error::LinkError;
 use crate::pace::hurry;
 use crate::receive::{prepare, receive};
 
-/// How often it looks whether to stop.
+/// The time between two checks for the request to stop.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
-/// Answers [`measure`](super::measure) on this socket until it is told to stop. The thread that calls it becomes as
-/// punctual as it may be: give it one of its own. What is no message of a measurement is
-/// ignored, and no message makes it send for longer than five seconds.
+/// Answers [`measure`](super::measure) on this socket until `stop` is set. Gives the calling thread the highest priority that is
+/// permitted, so use a separate thread. Ignores datagrams that are not valid messages, and never sends for longer than five
+/// seconds on one request.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ fn run(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<()> {
                 let of = if arrivals.train == train { &arrivals } else { &empty };
                 reply(Message::Tally { train, cars: of.cars, bytes_per_s: of.bytes_per_s() })?;
             }
-            // It is asked for again where the first request may have been lost.
+            // The client asks again where the first request may have been lost.
             Some(Message::Send { train, plan }) if last_sent != Some(train) => {
                 last_sent = Some(train);
                 send(socket, from, train, plan.bounded())?;
@@ -71,7 +71,7 @@ fn run(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether waiting goes on: nothing came in time, or the other end was not there.
+/// Whether to wait again: nothing arrived in time, or the other end was not there.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

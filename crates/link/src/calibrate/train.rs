@@ -1,4 +1,4 @@
-//! Trains: packets sent at a steady pace, and what of them arrives.
+//! Trains: packets sent at a steady pace, and the account of which arrive.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -9,34 +9,34 @@ use super::HEADER_BYTES;
 use super::message::{Message, TrainPlan};
 use crate::pace::sleep_until;
 
-/// The longest train, in packets, and the longest that it may take, in ns.
+/// The longest train, in packets and in ns.
 pub(crate) const MOST_CARS: u32 = 50_000;
 const LONGEST_NS: u64 = 5_000_000_000;
-/// The end of a train is said so often, because it may be lost.
+/// The number of times that the end of a train is sent, since it may be lost.
 const GOODBYES: u32 = 3;
-/// Whoever is no later than this sends without sleeping first: sleeping itself takes about as long.
+/// A packet that is due within this time is sent without sleeping first: sleeping takes about as long.
 const IN_TIME_NS: i64 = 20_000;
 
 impl TrainPlan {
-    /// The plan within what anyone may ask for: no request makes a server send for long.
+    /// The plan within the limits: no request makes a server send for long.
     pub(crate) fn bounded(self) -> Self {
         let fits = LONGEST_NS.checked_div(u64::from(self.gap_ns)).unwrap_or(u64::MAX);
         let cars = self.cars.min(MOST_CARS).min(u32::try_from(fits).unwrap_or(u32::MAX));
         Self { cars, bytes: self.bytes.clamp(64, 1472), ..self }
     }
 
-    /// How long it takes, in ns.
+    /// The length of the train, in ns.
     pub(crate) fn takes_ns(&self) -> i64 {
         i64::from(self.cars) * i64::from(self.gap_ns)
     }
 
-    /// What each packet is on the link, in bytes.
+    /// The size of each packet on the link, in bytes.
     pub(crate) fn link_bytes(&self) -> f64 {
         f64::from(u32::from(self.bytes) + HEADER_BYTES)
     }
 }
 
-/// Sends a train and says goodbye. Says how long the train took, in ns.
+/// Sends a train and its end. Returns how long the train took, in ns.
 pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, train: u32, plan: TrainPlan) -> io::Result<i64> {
     let start_ns = now_ns();
     let mut payload = vec![0; usize::from(plan.bytes)];
@@ -58,7 +58,7 @@ pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, train: u32, plan: TrainPl
     Ok(took_ns)
 }
 
-/// Sends a datagram. One that the machine has no room for is lost, which is what is measured here.
+/// Sends a datagram. The machine drops it if a buffer is full, and that loss is measured.
 pub(crate) fn send_once(socket: &UdpSocket, to: SocketAddr, payload: &[u8]) -> io::Result<()> {
     match socket.send_to(payload, to) {
         Err(error)
@@ -71,20 +71,20 @@ pub(crate) fn send_once(socket: &UdpSocket, to: SocketAddr, payload: &[u8]) -> i
     }
 }
 
-/// What has arrived of a train.
+/// The part of a train that has arrived.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     pub(crate) train: u32,
-    /// Which of its packets have; a copy is not another.
+    /// Which packets have arrived; a copy does not count again.
     seen: Vec<bool>,
     pub(crate) cars: u32,
-    /// When the first did.
+    /// When the first packet arrived.
     first_ns: i64,
-    /// Sums over those after the first, of the bytes since then and the seconds since then.
+    /// Sums over the packets after the first, of the bytes and of the seconds since then.
     line: Line,
-    /// The rate that the other end found, where it received the train.
+    /// The rate measured by the other end, where it received the train.
     told_bytes_per_s: Option<f64>,
-    /// How long it took to send, once that is known.
+    /// How long the train took to send, once that is known.
     pub(crate) sent_in_ns: Option<i64>,
 }
 
@@ -95,13 +95,13 @@ impl Arrivals {
         Self { train, seen: Vec::new(), cars: 0, first_ns: 0, line, told_bytes_per_s, sent_in_ns }
     }
 
-    /// What the other end says has arrived of a train that took this long to send.
+    /// The account that the other end sent of a train that took this long to send.
     pub(crate) fn told(train: u32, cars: u32, bytes_per_s: f64, took_ns: i64) -> Self {
         let told_bytes_per_s = Some(bytes_per_s);
         Self { cars, told_bytes_per_s, sent_in_ns: Some(took_ns), ..Self::of(train) }
     }
 
-    /// Books a packet, with its size on the link.
+    /// Counts a packet, with its size on the link.
     pub(crate) fn book(&mut self, number: u32, link_bytes: f64, at_ns: i64) {
         if number >= MOST_CARS {
             return;
@@ -120,14 +120,14 @@ impl Arrivals {
         self.cars += 1;
     }
 
-    /// How fast they came, in bytes/s on the link: the slope of bytes over time, which what befalls single packets hardly
-    /// bends. 0 where too few came.
+    /// The rate at which the packets arrived, in bytes/s on the link: the slope of bytes over time, which an event of a single
+    /// packet hardly changes. 0 where too few packets arrived.
     pub(crate) fn bytes_per_s(&self) -> f64 {
         self.told_bytes_per_s.or_else(|| self.line.slope()).unwrap_or(0.0)
     }
 }
 
-/// Least squares of y over x.
+/// The slope of y over x by least squares.
 #[derive(Debug, Default)]
 struct Line {
     count: f64,

@@ -1,4 +1,4 @@
-//! Waiting for sockets and for an instant at once, to the nanosecond.
+//! Waits for sockets and for an instant at once, to the nanosecond.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,14 +12,14 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-/// No wait is longer, so that the relay sees in time that it is to stop.
+/// The longest wait, so that the relay notices in time that it is to stop.
 const LONGEST_NS: i64 = 50_000_000;
-/// The most events that one wait hands over.
+/// The most events that one wait returns.
 const EVENTS: usize = 256;
 /// The number of the timer among the sockets.
 const TIMER: u64 = u64::MAX;
 
-/// Waits for sockets, and for instants by a timer among them: the timeout of a wait has only milliseconds.
+/// Waits for sockets and for a timer among them: the time-out of a wait has a resolution of milliseconds only.
 #[derive(Debug)]
 pub(super) struct Poller {
     epoll: OwnedFd,
@@ -33,17 +33,17 @@ impl Poller {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         let poller = Self { epoll, timer, armed_for: None };
-        // Setting it anew clears it, and each expiry is a new edge, so it is never read.
+        // Setting the timer again clears it, and each expiry is a new edge, so it is never read.
         poller.watch(&poller.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
         Ok(poller)
     }
 
-    /// Watches a socket, which is known by a number from now on.
+    /// Watches a socket, whose events carry this number.
     pub(super) fn watch(&self, socket: impl AsFd, number: u64, flags: EventFlags) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(number), flags)?)
     }
 
-    /// Waits for an event or an instant of [`now_ns`]; adds which sockets have something, and what.
+    /// Waits for an event or an instant of [`now_ns`], and adds the number and kind of each event.
     pub(super) fn wait(
         &mut self,
         until_ns: Option<i64>,

@@ -1,6 +1,6 @@
-//! The seeds of the two ways of a link.
+//! The seeds of the two directions of a link.
 
-/// One for each way, from one seed.
+/// Derives a seed for each direction from one seed.
 pub(super) fn seeds(seed: u64) -> [u64; 2] {
     [seed, !seed]
 }

@@ -1,4 +1,4 @@
-//! A connection that is relayed: two sockets, and what is on its way between them.
+//! A relayed connection: two sockets, and the data under way between them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_reuseaddr};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
-/// Where the relay connects from on behalf of a client at 127.0.0.1: there, the client's own port is free.
+/// The source address for connections on behalf of a client at 127.0.0.1: there, the client's own port is free.
 const BESIDE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// A part of a stream.
@@ -29,20 +29,20 @@ impl Piece {
     }
 }
 
-/// One way of a connection.
+/// One direction of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Whether its sender may have something.
+    /// Whether its sender may have data.
     pub(super) readable: bool,
-    /// Whether its sender has sent all.
+    /// Whether its sender has sent everything.
     pub(super) at_end: bool,
-    /// Whether it waits for its turn to be read.
+    /// Whether it is in the line of connections to read from.
     pub(super) lined_up: bool,
-    /// Bytes that were read and are not yet written.
+    /// Bytes that are read and not yet written.
     pub(super) inside_bytes: usize,
-    /// Pieces that have arrived but wait for one before them, and when they go on.
+    /// Pieces that have arrived but wait for an earlier one, and the instants at which they continue.
     waiting: VecDeque<(i64, Piece)>,
-    /// Pieces whose turn it is to be written, and how much of the first has been.
+    /// Pieces that can be written, and how much of the first has been.
     due: VecDeque<Piece>,
     written: usize,
     /// Whether the end has been passed on.
@@ -50,8 +50,8 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Takes a piece that arrives at an instant, or behind those before it. Says when to call [`resume`](Self::resume) if
-    /// that was not asked for before.
+    /// Takes a piece that arrives at an instant, or behind those before it. Returns when to call [`resume`](Self::resume), if
+    /// that call is not planned yet.
     pub(super) fn arrive(&mut self, piece: Piece, at_ns: i64, now_ns: i64) -> Option<i64> {
         let last_ns = self.waiting.back().map(|(at_ns, _)| *at_ns);
         let at_ns = at_ns.max(last_ns.unwrap_or(at_ns));
@@ -63,7 +63,7 @@ impl Flow {
         last_ns.is_none().then_some(at_ns)
     }
 
-    /// Lets pieces go on whose time has come. Says when to call it again, if some still wait.
+    /// Releases the pieces whose time has come. Returns when to call it again, if some still wait.
     pub(super) fn resume(&mut self, now_ns: i64) -> Option<i64> {
         while let Some((_, piece)) = self.waiting.pop_front_if(|(at_ns, _)| *at_ns <= now_ns) {
             self.due.push_back(piece);
@@ -71,11 +71,11 @@ impl Flow {
         self.waiting.front().map(|(at_ns, _)| *at_ns)
     }
 
-    /// Writes what it can.
+    /// Writes as much as the socket takes.
     fn write(&mut self, mut to: &TcpStream) -> io::Result<()> {
         while let Some(piece) = self.due.front() {
             let Piece::Bytes(bytes) = piece else {
-                // Whoever is gone already needs no goodbye.
+                // A receiver that has disconnected already needs no end of stream.
                 let _ = to.shutdown(Shutdown::Write);
                 self.ended = true;
                 self.due.clear();
@@ -99,7 +99,7 @@ impl Flow {
     }
 }
 
-/// A client, its server, and both ways between them.
+/// A client, its server, and both directions between them.
 #[derive(Debug)]
 pub(super) struct Connection {
     sockets: [TcpStream; 2],
@@ -108,21 +108,21 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Begins to connect to the server.
+    /// Starts to connect to the server.
     pub(super) fn open(client: TcpStream, to: SocketAddr, receive_bytes: Option<usize>) -> io::Result<Self> {
         let kept = kept_port(client.peer_addr()?, to).map(|from| begin(to, Some(from), receive_bytes));
-        // Somebody else has that port, or had it just now.
+        // Another socket has that port, or had it a moment ago.
         let server = match kept {
             Some(Ok(server)) => server,
             Some(Err(_)) | None => begin(to, None, receive_bytes)?,
         };
-        // The link says when a piece arrives; the kernel is not to hold any back.
+        // The link decides when a piece arrives; the kernel must not hold any back.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         Ok(Self { sockets: [client, server], flows: [Flow::default(), Flow::default()], talked: false })
     }
 
-    /// The client's socket and the server's: where the first way begins, and the second.
+    /// The client's socket and the server's: the sender of the first direction, and of the second.
     pub(super) fn sockets(&self) -> [&TcpStream; 2] {
         self.sockets.each_ref()
     }
@@ -131,11 +131,11 @@ impl Connection {
         &mut self.flows[way]
     }
 
-    /// Writes what has arrived on a way, as far as the receiver takes it.
+    /// Writes what has arrived in a direction, as far as the receiver takes it.
     ///
     /// # Errors
     ///
-    /// Where the receiver is gone, or cannot be reached.
+    /// Where the receiver has disconnected, or cannot be reached.
     pub(super) fn write(&mut self, way: usize) -> io::Result<()> {
         let to = &self.sockets[1 - way];
         if let Some(error) = to.take_error()? {
@@ -148,7 +148,7 @@ impl Connection {
         written
     }
 
-    /// Whether both ways have come to their end.
+    /// Whether both directions have ended.
     pub(super) fn has_ended(&self) -> bool {
         self.flows.iter().all(|flow| flow.ended)
     }
@@ -159,15 +159,15 @@ impl Connection {
     }
 }
 
-/// The address from which the server sees a client of the same machine at the client's own port, by which its stamps name
-/// requests.
+/// The address from which the server sees a client of the same machine at the client's own port. The server's stamps name
+/// requests by it.
 fn kept_port(client: SocketAddr, to: SocketAddr) -> Option<SocketAddr> {
     let local =
         client.ip() == Ipv4Addr::LOCALHOST && matches!(to, SocketAddr::V4(to) if to.ip().is_loopback());
     local.then(|| (BESIDE, client.port()).into())
 }
 
-/// Begins to connect to the server, from an address if one is given.
+/// Starts to connect to the server, from an address if one is given.
 fn begin(to: SocketAddr, from: Option<SocketAddr>, receive_bytes: Option<usize>) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

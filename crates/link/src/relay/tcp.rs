@@ -1,7 +1,7 @@
-//! Relays streams, cut into pieces that are packets to the model of the link.
+//! Relays streams, cut into pieces that the model of the link treats as packets.
 //!
-//! Bytes are read from a sender only when the link is sure to take them, so none are lost; and only while not too many of
-//! its connection are on their way, so that one whose receiver does not read does not take the memory of all.
+//! The relay reads from a sender only when the link is certain to take the bytes, so none are lost. It also limits the bytes
+//! under way for each connection, so that one whose receiver does not read does not use all the memory.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{self, Read};
@@ -19,26 +19,26 @@ use super::seeds::seeds;
 use super::stream::{Connection, Piece};
 use crate::error::LinkError;
 use crate::lateness::Lateness;
-use crate::outcome::{Outcome, Way};
+use crate::outcome::{DirectionOutcome, Outcome};
 use crate::pace::hurry;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 
-/// What of a stream is in a piece, in bytes: what a segment carries with time stamps, as is usual.
+/// The bytes of a stream in a piece: the payload of a segment with TCP timestamps, as is usual.
 const PIECE_BYTES: usize = 1448;
-/// What the link counts of a piece beyond that: the headers of Ethernet, IPv4 and TCP with time stamps.
+/// The bytes that the link counts in addition: the headers of Ethernet, IPv4, and TCP with timestamps.
 const HEADER_BYTES: u32 = 14 + 20 + 32;
-/// Connections at a time, with two sockets each: a program may usually open 1024 files.
+/// The most connections at a time, with two sockets each: a program may usually open 1024 files.
 const MOST_CONNECTIONS: usize = 450;
-/// Bytes of one way of one connection, and of all, that may be on their way.
+/// The most bytes under way, in one direction of one connection and in all.
 const MOST_OF_ONE: usize = 8 << 20;
 const MOST_OF_ALL: usize = 256 << 20;
 /// The least and the most that the kernel may buffer for a sender that the link slows down, in bytes.
 const RECEIVE_BYTES: (u64, u64) = (16_384, 262_144);
-/// A piece that is lost is sent again, and lost again, at most so often.
+/// The most times that a lost piece is sent again and lost again.
 const MOST_LOSSES: i64 = 8;
-/// Pieces that are read in a row before those that are due are handed out.
+/// The pieces that are read in a row before due ones are sent.
 const BATCH: usize = 64;
-/// The number of the socket at which clients come.
+/// The number of the listening socket.
 const LISTENER: u64 = 0;
 
 /// A relay of streams.
@@ -47,33 +47,33 @@ pub(super) struct TcpRelay {
     listener: TcpListener,
     to: SocketAddr,
     poller: Poller,
-    /// From clients to the server, and back.
+    /// From clients to the server, and from the server to clients.
     ways: [Direction; 2],
     connections: HashMap<u64, Connection>,
     last: u64,
     turned_away: u64,
     sent_again: u64,
-    /// All bytes that are on their way.
+    /// All bytes under way.
     inside_bytes: usize,
     receive_bytes: Option<usize>,
 }
 
-/// One way of the link.
+/// One direction of the link.
 #[derive(Debug)]
 struct Direction {
     link: Link<(u64, Piece)>,
     channel: Channel,
-    /// What a loss costs, in ns.
+    /// The cost of a loss, in ns.
     round_ns: i64,
-    /// Connections that have something to read, in the order in which they are served.
+    /// Connections with data to read, in the order in which they are served.
     ready: VecDeque<u64>,
-    /// When pieces that wait for a lost one go on, and of which connection.
+    /// The instants at which pieces that wait for a lost one continue, and their connections.
     resuming: BTreeSet<(i64, u64)>,
     late: Lateness,
     waited: Lateness,
 }
 
-/// The one hop of a way that a stream can be relayed over.
+/// The one hop of a direction that a stream can be relayed over.
 fn only(hops: &[Settings]) -> Result<&Settings, LinkError> {
     let refuse = |what: &str| {
         let why = format!(
@@ -96,7 +96,7 @@ impl TcpRelay {
     pub(super) fn bind(
         listen: SocketAddr,
         to: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         seed: u64,
     ) -> Result<Self, LinkError> {
         let hops = [only(&asked.up)?, only(&asked.down)?];
@@ -118,7 +118,7 @@ impl TcpRelay {
         let listener = TcpListener::bind(listen)
             .map_err(LinkError::step(format!("listen for connections on {listen}")))?;
         listener.set_nonblocking(true).map_err(LinkError::step("prepare a socket"))?;
-        // What a sender has handed to the kernel it takes for sent: a link that is slow must not hide behind its buffer.
+        // A sender counts bytes that its kernel has taken as sent, so the buffer must not hide a slow link.
         let slow = hops.iter().filter(|hop| hop.rate.mean_bits_per_s().is_some());
         let receive_bytes =
             slow.map(|hop| hop.queue_bytes.clamp(RECEIVE_BYTES.0, RECEIVE_BYTES.1) as usize).min();
@@ -160,7 +160,7 @@ impl TcpRelay {
                 self.take_in(way);
             }
         }
-        let [up, down] = self.ways.map(|way| Way {
+        let [up, down] = self.ways.map(|way| DirectionOutcome {
             hops: vec![way.link.counters().into()],
             waited: way.waited.summary(),
             late: way.late.summary(),
@@ -174,11 +174,11 @@ impl TcpRelay {
         })
     }
 
-    /// When there is something to do if nobody sends anything until then.
+    /// When there is something to do if no data arrives until then.
     fn next_ns(&self) -> Option<i64> {
         let of_way = |way: &Direction| {
             let readable = match way.ready.front() {
-                // Those that are ready were left so because there is no room, or because others had their turn.
+                // Connections stay ready because the link is full, or because others had their turn.
                 Some(_) if !way.link.has_room(HEADER_BYTES + PIECE_BYTES as u32) => way.link.sends_next_ns(),
                 Some(_) if self.inside_bytes < MOST_OF_ALL => Some(i64::MIN),
                 _ => None,
@@ -194,7 +194,7 @@ impl TcpRelay {
             let client = match self.listener.accept() {
                 Ok((client, _)) => client,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // It went away again, or there are no descriptors left: the next one may fare better.
+                // The client has disconnected, or no descriptors are left; the next connection may succeed.
                 Err(_) => {
                     self.turned_away += 1;
                     return Ok(());
@@ -226,7 +226,7 @@ impl TcpRelay {
         Ok(connection)
     }
 
-    /// Remembers what a socket is ready for.
+    /// Records the events of a socket.
     fn note(&mut self, of: u64, flags: EventFlags) {
         let (number, side) = (of / 2, (of % 2) as usize);
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -240,7 +240,7 @@ impl TcpRelay {
         }
     }
 
-    /// Lets a connection be read from when its turn comes, if it may be.
+    /// Lines a connection up to be read from, if it may be.
     fn line_up(&mut self, way: usize, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let flow = connection.flow(way);
@@ -250,7 +250,7 @@ impl TcpRelay {
         }
     }
 
-    /// Reads a piece from each connection that has one, in turn, while the link has room.
+    /// Reads a piece from each connection that has one, in turn, while the link has capacity.
     fn take_in(&mut self, way: usize) {
         let mut buffer = [0; PIECE_BYTES];
         for _ in 0..BATCH {
@@ -289,7 +289,7 @@ impl TcpRelay {
         }
     }
 
-    /// Hands out what is due.
+    /// Sends what is due.
     fn hand_out(&mut self, way: usize) {
         let now = now_ns();
         while let Some(delivery) = self.ways[way].link.poll(now) {
@@ -316,13 +316,13 @@ impl TcpRelay {
         }
     }
 
-    /// Writes what has arrived on a way, as far as the receiver takes it.
+    /// Writes what has arrived in a direction, as far as the receiver takes it.
     fn write(&mut self, way: usize, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let before_bytes = connection.flow(way).inside_bytes;
         let written = connection.write(way);
         self.inside_bytes -= before_bytes - connection.flow(way).inside_bytes;
-        // Whoever could not be reached at all was turned away.
+        // A connection to a server that could not be reached at all counts as rejected.
         self.turned_away += u64::from(written.is_err() && !connection.has_talked());
         if written.is_err() || connection.has_ended() {
             self.close(number);
@@ -338,7 +338,7 @@ impl TcpRelay {
     }
 }
 
-/// What waits for an instant.
+/// An entry that waits for an instant.
 trait Due {
     fn pop_first_if_due(&mut self, now_ns: i64) -> Option<(i64, u64)>;
 }

@@ -1,4 +1,4 @@
-//! Relays datagrams, each of which is a packet to the model of the link.
+//! Relays datagrams, which the model of the link treats as packets.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,19 +15,19 @@ use super::seeds::seeds;
 use crate::calibrate::HEADER_BYTES;
 use crate::error::LinkError;
 use crate::lateness::Lateness;
-use crate::outcome::{Outcome, Way};
+use crate::outcome::{DirectionOutcome, Outcome};
 use crate::pace::hurry;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 use crate::receive::{prepare, receive};
 
-/// Clients at a time: a program may usually open 1024 files. The one that has been silent for longest gives way to a new
-/// one.
+/// The most clients at a time: a program may usually open 1024 files. A new client replaces the one that has been silent for
+/// longest.
 const MOST_CLIENTS: usize = 900;
 /// The longest datagram, in bytes.
 const LONGEST: usize = 65_535;
-/// Datagrams that are taken in before those that are due are handed out.
+/// The datagrams that are taken in before due ones are sent.
 const BATCH: usize = 64;
-/// The number of the socket at which clients come.
+/// The number of the listening socket.
 const LISTENER: u64 = 0;
 
 /// A relay of datagrams.
@@ -45,7 +45,7 @@ pub(super) struct UdpRelay {
     turned_away: u64,
 }
 
-/// A client, and the socket by which the server knows it.
+/// A client, and the socket that stands for it towards the server.
 #[derive(Debug)]
 struct Client {
     address: SocketAddr,
@@ -74,11 +74,11 @@ impl Direction {
         self.path.offer(now_ns, Packet { bytes, flow: client, ecn: Ecn::NotCapable, item });
     }
 
-    /// Hands out what is due.
+    /// Sends what is due.
     fn hand_out(&mut self, now: i64, mut send: impl FnMut(&Datagram) -> io::Result<usize>) {
         while let Some(delivery) = self.path.poll(now) {
             self.waited.record(0, delivery.waited_ns, 1);
-            // Its checksum is wrong: whoever it was sent to does not get to see it.
+            // The checksum of a damaged datagram is wrong, so its receiver's kernel would drop it.
             if delivery.wrong_bit.is_some() {
                 continue;
             }
@@ -89,8 +89,8 @@ impl Direction {
         }
     }
 
-    fn done(&self) -> Way {
-        Way {
+    fn done(&self) -> DirectionOutcome {
+        DirectionOutcome {
             hops: self.path.counters().map(Into::into).collect(),
             waited: self.waited.summary(),
             late: self.late.summary(),
@@ -103,7 +103,7 @@ impl UdpRelay {
     pub(super) fn bind(
         listen: SocketAddr,
         to: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         seed: u64,
     ) -> Result<Self, LinkError> {
         let listener =
@@ -166,7 +166,7 @@ impl UdpRelay {
             let (length, from, came_ns) = match receive(&self.listener, buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // A client that is gone says so by an error of the next call.
+                // A client that has disconnected causes an error of the next call.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(error) => return Err(error),
             };
@@ -181,7 +181,7 @@ impl UdpRelay {
     fn hear_server(&mut self, number: u64, buffer: &mut [u8]) {
         let Some(client) = self.clients.get(&number) else { return };
         for _ in 0..BATCH {
-            // A server that is not there is as silent as one behind a link would be.
+            // An unreachable server is silent, as one behind a link would be.
             let Ok((length, _, came_ns)) = receive(&client.socket, buffer) else { return };
             self.down.offer(number, &buffer[..length], came_ns);
         }
@@ -200,7 +200,7 @@ impl UdpRelay {
         });
     }
 
-    /// The number of a client, which is a new one if it has not been heard of.
+    /// The number of a client, new for one that is not known yet.
     fn client(&mut self, address: SocketAddr, now: i64) -> io::Result<u64> {
         if let Some(number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(number) {

@@ -1,7 +1,7 @@
 //! The formats of procfs and cgroup files, as pure functions on bytes (proc(5), Documentation/scheduler/sched-stats.rst,
 //! Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst).
 
-/// Numbers in a text, in their order; words between them are passed over.
+/// The numbers in a text, in order; words between them are skipped.
 pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
     text.split(|byte| !byte.is_ascii_digit()).filter_map(number)
 }
@@ -17,13 +17,13 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0, digit)
 }
 
-/// `schedstat`: nanoseconds on a core, nanoseconds ready without one, times it was given one.
+/// `schedstat`: nanoseconds on a core, nanoseconds ready without one, number of times on a core.
 pub(crate) fn schedstat(text: &[u8]) -> Option<[u64; 3]> {
     let mut numbers = numbers(text);
     Some([numbers.next()?, numbers.next()?, numbers.next()?])
 }
 
-/// What is read of `stat`.
+/// The fields of `stat` that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// `R`, `S`, `D`, …
@@ -57,7 +57,7 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// Whether a process has ended, or its parent has not taken note of it yet.
+/// Whether a process has ended, or is a zombie that its parent has not waited for.
 pub(crate) fn has_ended(stat: &Stat) -> bool {
     matches!(stat.state, b'Z' | b'X')
 }
@@ -88,14 +88,14 @@ pub(crate) fn counter(text: &[u8], protocol: &[u8], name: &[u8]) -> Option<u64> 
     number(values.split(|byte| *byte == b' ').nth(at)?)
 }
 
-/// `/proc/pressure/*`: microseconds in which some task was held up.
+/// `/proc/pressure/*`: microseconds in which some task was stalled.
 pub(crate) fn pressure(text: &[u8]) -> Option<u64> {
     let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"some"))?;
     let at = line.windows(6).position(|window| window == b"total=")?;
     numbers(&line[at..]).next()
 }
 
-/// The first line of `/proc/stat`, in clock ticks over all cores: busy, stolen, idle while a disk was waited for.
+/// The first line of `/proc/stat`, in clock ticks over all cores: busy, stolen, idle during disk input and output.
 pub(crate) fn cores(text: &[u8]) -> Option<[u64; 3]> {
     let line = text.split(|byte| *byte == b'\n').next()?.strip_prefix(b"cpu ")?;
     let mut fields = [0; 8];
@@ -108,12 +108,12 @@ pub(crate) fn cores(text: &[u8]) -> Option<[u64; 3]> {
     (read == fields.len()).then_some([user + nice + system + interrupts + soft_interrupts, steal, io_wait])
 }
 
-/// `syscall` of a thread: what it waits for.
+/// `syscall` of a thread: what the thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// It does not wait.
+    /// The thread does not wait.
     Running,
-    /// It waits within a page fault or another part of the kernel that is no system call.
+    /// The thread waits within a page fault or another part of the kernel outside of system calls.
     Fault,
     /// A system call with its number and first three arguments.
     Number(u64, [u64; 3]),

@@ -1,24 +1,24 @@
-//! Where a thread waits, by the system call that it is in.
+//! Determines where a thread waits by its current system call.
 //!
-//! A futex tells a held mutex from a want of work by the value that is waited on: the mutexes of glibc and of Rust's
-//! standard library are those of Drepper, "Futexes Are Tricky" (2011), section 5, and wait on 2, "locked, with
-//! waiters". Condition variables and parked threads wait on other values.
+//! The value that a futex call waits on distinguishes a held mutex from a lack of work. The mutexes of glibc and of Rust's
+//! standard library follow Drepper, "Futexes Are Tricky" (2011), section 5, and wait on 2, "locked, with waiters". Condition
+//! variables and parked threads wait on other values.
 
 use super::parse::Call;
-use crate::row::Place;
+use crate::row::ThreadState;
 
-/// What a thread was found at.
+/// What a thread is doing, as far as its system call indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// The place is plain.
-    At(Place),
+pub(crate) enum ThreadActivity {
+    /// The system call alone determines the state.
+    At(ThreadState),
     /// A mutex at this address.
     Lock(u64),
-    /// A transfer on this descriptor: what it is for depends on what is behind it.
+    /// A transfer on this descriptor, whose file determines the state.
     Transfer(Direction, u64),
 }
 
-/// Which way a transfer goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// The thread reads.
@@ -27,11 +27,11 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// What a waiting thread was found at.
-pub(crate) fn found(call: Call) -> Found {
+/// Classifies the system call of a waiting thread.
+pub(crate) fn found(call: Call) -> ThreadActivity {
     let (number, [first, second, third]) = match call {
-        Call::Running => return Found::At(Place::Running),
-        Call::Fault => return Found::At(Place::Disk),
+        Call::Running => return ThreadActivity::At(ThreadState::Running),
+        Call::Fault => return ThreadActivity::At(ThreadState::Disk),
         Call::Number(number, arguments) => (number, arguments),
     };
     if number == calls::FUTEX {
@@ -39,51 +39,52 @@ pub(crate) fn found(call: Call) -> Found {
     }
     // F_SETLKW waits for a lock on a part of a file.
     if number == calls::FLOCK || (number == calls::FCNTL && second == 7) {
-        return Found::Lock(0);
+        return ThreadActivity::Lock(0);
     }
     if calls::READ.contains(&number) {
-        return Found::Transfer(Direction::Read, first);
+        return ThreadActivity::Transfer(Direction::Read, first);
     }
     if calls::WRITE.contains(&number) {
-        return Found::Transfer(Direction::Write, first);
+        return ThreadActivity::Transfer(Direction::Write, first);
     }
     let place = if is_sleep(number, first, second) {
-        Place::Asleep
+        ThreadState::Asleep
     } else if calls::IDLE.contains(&number) {
-        Place::Idle
+        ThreadState::Idle
     } else if calls::DISK.contains(&number) {
-        Place::Disk
+        ThreadState::Disk
     } else if number == calls::CONNECT {
-        Place::BackEnd
+        ThreadState::BackEnd
     } else {
-        Place::Other
+        ThreadState::Other
     };
-    Found::At(place)
+    ThreadActivity::At(place)
 }
 
-/// Whether a call only lets time pass: as poll and select do without a descriptor.
+/// Whether a call only waits for a time, as poll and select without a descriptor do.
 fn is_sleep(number: u64, first: u64, second: u64) -> bool {
     calls::SLEEP.contains(&number)
         || (calls::SELECT.contains(&number) && first == 0)
         || (calls::POLL.contains(&number) && second == 0)
 }
 
-/// Where a thread is by its state and by the function of the kernel that it waits in (`wchan`), where its system call may not be
-/// read. A wait for a lock looks like one for work there, and a back end like a client. `None` where the kernel shows no function.
-pub(crate) fn by_kernel_function(state: u8, function: &str) -> Option<Place> {
+/// Classifies a thread by its state and by the kernel function that it waits in (`wchan`), for threads whose system call is not
+/// readable. A wait for a lock then looks like one for work, and one for a back end like one for a client. `None` where the
+/// kernel shows no function.
+pub(crate) fn by_kernel_function(state: u8, function: &str) -> Option<ThreadState> {
     match state {
-        b'R' => return Some(Place::Running),
-        b'D' => return Some(Place::Disk),
+        b'R' => return Some(ThreadState::Running),
+        b'D' => return Some(ThreadState::Disk),
         _ if function.is_empty() || function == "0" => return None,
         _ => {}
     }
     let begins = |names: &[&str]| names.iter().any(|name| function.starts_with(name));
     Some(if begins(&["hrtimer_nanosleep", "do_nanosleep", "common_nsleep"]) {
-        Place::Asleep
+        ThreadState::Asleep
     } else if begins(&["sk_wait_data", "wait_woken", "tcp_recvmsg", "unix_stream"]) {
-        Place::Client
+        ThreadState::Client
     } else if begins(&["sk_stream_wait_memory", "sock_alloc_send", "sock_wait_for_wmem"]) {
-        Place::Sending
+        ThreadState::Sending
     } else if begins(&[
         "ep_poll",
         "do_epoll_wait",
@@ -100,24 +101,24 @@ pub(crate) fn by_kernel_function(state: u8, function: &str) -> Option<Place> {
         "do_sigtimedwait",
         "io_cqring_wait",
     ]) {
-        Place::Idle
+        ThreadState::Idle
     } else if begins(&["io_schedule", "folio_wait", "wait_on_page", "jbd2", "rq_qos_wait"]) {
-        Place::Disk
+        ThreadState::Disk
     } else {
-        Place::Other
+        ThreadState::Other
     })
 }
 
 /// Operations and values are 32 bits wide; the command is the low seven of the operation (futex(2)).
-fn futex(address: u64, operation: u64, value: u64) -> Found {
+fn futex(address: u64, operation: u64, value: u64) -> ThreadActivity {
     const WAIT: u64 = 0;
     const LOCK_PI: u64 = 6;
     const WAIT_BITSET: u64 = 9;
     const LOCK_PI2: u64 = 13;
     match operation & 0x7f {
-        LOCK_PI | LOCK_PI2 => Found::Lock(address),
-        WAIT | WAIT_BITSET if value & 0xffff_ffff == 2 => Found::Lock(address),
-        _ => Found::At(Place::Idle),
+        LOCK_PI | LOCK_PI2 => ThreadActivity::Lock(address),
+        WAIT | WAIT_BITSET if value & 0xffff_ffff == 2 => ThreadActivity::Lock(address),
+        _ => ThreadActivity::At(ThreadState::Idle),
     }
 }
 
@@ -171,38 +172,38 @@ mod tests {
     fn a_held_mutex_is_told_from_a_want_of_work() {
         let futex = |operation, value| found(Call::Number(calls::FUTEX, [0xbeef, operation, value]));
         // glibc's mutex: FUTEX_WAIT_PRIVATE on 2; Rust's: FUTEX_WAIT_BITSET_PRIVATE on 2.
-        assert_eq!(futex(0x80, 2), Found::Lock(0xbeef));
-        assert_eq!(futex(0x89, 2), Found::Lock(0xbeef));
+        assert_eq!(futex(0x80, 2), ThreadActivity::Lock(0xbeef));
+        assert_eq!(futex(0x89, 2), ThreadActivity::Lock(0xbeef));
         // A parked thread of Rust waits on -1; a condition variable on its sequence.
-        assert_eq!(futex(0x89, 0xffff_ffff), Found::At(Place::Idle));
-        assert_eq!(futex(0x189, 0), Found::At(Place::Idle));
+        assert_eq!(futex(0x89, 0xffff_ffff), ThreadActivity::At(ThreadState::Idle));
+        assert_eq!(futex(0x189, 0), ThreadActivity::At(ThreadState::Idle));
     }
 
     #[test]
     fn sleeps_and_the_ways_of_a_transfer_are_told_apart() {
         let call = |number, first, second| found(Call::Number(number, [first, second, 0]));
-        assert_eq!(call(calls::SLEEP[0], 0x7ffc, 0), Found::At(Place::Asleep));
-        // select(0, …) and poll(…, 0, …) wait for time alone.
-        assert_eq!(call(calls::SELECT[0], 0, 0), Found::At(Place::Asleep));
-        assert_eq!(call(calls::SELECT[0], 8, 0), Found::At(Place::Idle));
-        assert_eq!(call(calls::POLL[0], 0, 0), Found::At(Place::Asleep));
-        assert_eq!(call(calls::POLL[0], 0x7ffc, 2), Found::At(Place::Idle));
-        assert_eq!(call(calls::READ[0], 5, 0), Found::Transfer(Direction::Read, 5));
-        assert_eq!(call(calls::WRITE[0], 5, 0), Found::Transfer(Direction::Write, 5));
+        assert_eq!(call(calls::SLEEP[0], 0x7ffc, 0), ThreadActivity::At(ThreadState::Asleep));
+        // select(0, …) and poll(…, 0, …) only wait for a time.
+        assert_eq!(call(calls::SELECT[0], 0, 0), ThreadActivity::At(ThreadState::Asleep));
+        assert_eq!(call(calls::SELECT[0], 8, 0), ThreadActivity::At(ThreadState::Idle));
+        assert_eq!(call(calls::POLL[0], 0, 0), ThreadActivity::At(ThreadState::Asleep));
+        assert_eq!(call(calls::POLL[0], 0x7ffc, 2), ThreadActivity::At(ThreadState::Idle));
+        assert_eq!(call(calls::READ[0], 5, 0), ThreadActivity::Transfer(Direction::Read, 5));
+        assert_eq!(call(calls::WRITE[0], 5, 0), ThreadActivity::Transfer(Direction::Write, 5));
     }
 
     #[test]
     fn without_system_calls_the_function_of_the_kernel_says_where_a_thread_waits() {
         let place = |function| by_kernel_function(b'S', function);
-        assert_eq!(place("hrtimer_nanosleep"), Some(Place::Asleep));
-        assert_eq!(place("futex_wait_queue"), Some(Place::Idle));
-        assert_eq!(place("wait_woken"), Some(Place::Client));
-        assert_eq!(place("sk_stream_wait_memory"), Some(Place::Sending));
-        assert_eq!(place("folio_wait_bit_common"), Some(Place::Disk));
-        assert_eq!(place("do_something"), Some(Place::Other));
+        assert_eq!(place("hrtimer_nanosleep"), Some(ThreadState::Asleep));
+        assert_eq!(place("futex_wait_queue"), Some(ThreadState::Idle));
+        assert_eq!(place("wait_woken"), Some(ThreadState::Client));
+        assert_eq!(place("sk_stream_wait_memory"), Some(ThreadState::Sending));
+        assert_eq!(place("folio_wait_bit_common"), Some(ThreadState::Disk));
+        assert_eq!(place("do_something"), Some(ThreadState::Other));
         assert_eq!((place("0"), place("")), (None, None));
-        assert_eq!(by_kernel_function(b'D', "0"), Some(Place::Disk));
-        assert_eq!(by_kernel_function(b'R', "0"), Some(Place::Running));
+        assert_eq!(by_kernel_function(b'D', "0"), Some(ThreadState::Disk));
+        assert_eq!(by_kernel_function(b'R', "0"), Some(ThreadState::Running));
     }
 
     #[test]
@@ -237,10 +238,10 @@ mod tests {
             std::thread::sleep(Duration::from_millis(100));
             let (of_lock, of_work) = (seen(waits_for_lock), seen(waits_for_work));
             drop(held);
-            // A kernel that does not tell has nothing to be judged by.
+            // Where the kernel does not show system calls, there is nothing to check.
             let (Some(of_lock), Some(of_work)) = (of_lock, of_work) else { return };
-            assert!(matches!(of_lock, Found::Lock(_)), "{of_lock:?}");
-            assert_eq!(of_work, Found::At(Place::Idle));
+            assert!(matches!(of_lock, ThreadActivity::Lock(_)), "{of_lock:?}");
+            assert_eq!(of_work, ThreadActivity::At(ThreadState::Idle));
         });
     }
 }

@@ -1,4 +1,4 @@
-//! One process, with its threads and the children that it starts.
+//! Reads one process with its threads, and the children that it starts.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use super::parse;
 use super::thread::{Keep, Sockets, Thread, inode};
-use super::{Buffer, Kept, ticks_s};
+use super::{Buffer, PolledFile, ticks_s};
 use crate::row::{Column, Reading, Role};
 
-/// Threads of one process that are watched; a process with more is watched in part.
+/// The most threads of one process that are watched; a process with more is watched in part.
 const MOST_THREADS: usize = 256;
-/// Threads of one process of which all files stay open.
+/// The number of threads of one process whose files all stay open.
 const KEPT_THREADS: usize = 32;
-/// Descriptors of a process among which its sockets are looked for.
+/// The most descriptors of a process that are searched for its sockets.
 const MOST_DESCRIPTORS: usize = 4096;
 
 /// A process that is watched.
@@ -22,21 +22,21 @@ const MOST_DESCRIPTORS: usize = 4096;
 pub(crate) struct Process {
     pub(crate) role: Role,
     pub(crate) pid: u32,
-    /// Its name and number: "nginx 4711".
+    /// Its name and number, such as "nginx 4711".
     pub(crate) label: String,
     pub(crate) threads: Vec<Thread>,
     /// Whether it has more threads than can be watched.
     pub(crate) is_partly_watched: bool,
     folder: PathBuf,
-    stat: Kept,
-    statm: Kept,
-    /// Only its owner may read it.
-    io: Option<Kept>,
+    stat: PolledFile,
+    statm: PolledFile,
+    /// Readable by the owner only.
+    io: Option<PolledFile>,
     page_bytes: u64,
 }
 
 impl Process {
-    /// Takes a process into view, with the threads that it has now.
+    /// Starts to watch a process, with the threads that it has now.
     pub(crate) fn new(role: Role, pid: u32) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let name = fs::read_to_string(folder.join("comm"))?;
@@ -46,9 +46,9 @@ impl Process {
             label: format!("{} {pid}", name.trim_end()),
             threads: Vec::new(),
             is_partly_watched: false,
-            stat: Kept::open(&folder.join("stat"))?,
-            statm: Kept::open(&folder.join("statm"))?,
-            io: Kept::open(&folder.join("io"))
+            stat: PolledFile::open(&folder.join("stat"))?,
+            statm: PolledFile::open(&folder.join("statm"))?,
+            io: PolledFile::open(&folder.join("io"))
                 .ok()
                 .filter(|io| io.read(&mut [0; super::BUFFER_BYTES]).is_some()),
             folder,
@@ -58,7 +58,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Takes threads into view that are new, and lets go of those that have ended.
+    /// Starts to watch new threads, and drops those that have ended.
     pub(crate) fn find_threads(&mut self) -> io::Result<()> {
         let tids: HashSet<u32> = entries(&self.folder.join("task"))?.collect();
         self.threads.retain(|thread| tids.contains(&thread.tid));
@@ -67,7 +67,7 @@ impl Process {
         self.is_partly_watched = tids.len() > known.len() + room;
         let mut new: Vec<u32> = tids.difference(&known).copied().collect();
         new.sort_unstable();
-        // One that has ended in between is not there to be watched.
+        // The thread may have ended in between.
         for tid in new.into_iter().take(room) {
             let keep = if self.threads.len() < KEPT_THREADS { Keep::All } else { Keep::Time };
             self.threads.extend(Thread::new(self.pid, tid, keep).ok());
@@ -115,7 +115,7 @@ impl Process {
         Some(())
     }
 
-    /// Reads what costs more of each thread: `row` gets each with its reading.
+    /// Makes the expensive readings of each thread, and passes each to `row`.
     pub(crate) fn more(
         &mut self,
         buffer: &mut Buffer,
@@ -132,18 +132,18 @@ impl Process {
         }
     }
 
-    /// Whether the kernel refuses to show in which system calls its threads are.
+    /// Whether the kernel refuses to show the system calls of its threads.
     pub(crate) fn hides_calls(&self) -> bool {
         fs::read(self.folder.join("syscall"))
             .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether the files are there that only its owner may read.
+    /// Whether the files that only its owner may read are open.
     pub(crate) fn tells_io(&self) -> bool {
         self.io.is_some()
     }
 
-    /// The cores that it may use, by its affinity.
+    /// The cores that it may use, by its affinity mask.
     pub(crate) fn cores(&self) -> Option<u32> {
         let status = fs::read_to_string(self.folder.join("status")).ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;

@@ -1,17 +1,17 @@
-//! What is not of one process: the machine, a network namespace, a control group.
+//! Reads what does not belong to one process: the machine, a network namespace, a control group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parse;
-use super::{Buffer, Kept, ticks_s};
+use super::{Buffer, PolledFile, ticks_s};
 use crate::row::{Column, Reading};
 
-/// The machine as a whole. Kernels without pressure information do not tell of pressure.
+/// The machine as a whole. Kernels without pressure information report none.
 #[derive(Debug)]
 pub(crate) struct System {
-    stat: Option<Kept>,
-    pressures: Vec<(Column, Kept)>,
+    stat: Option<PolledFile>,
+    pressures: Vec<(Column, PolledFile)>,
 }
 
 impl System {
@@ -21,9 +21,9 @@ impl System {
             (Column::IoPressure, "/proc/pressure/io"),
             (Column::MemoryPressure, "/proc/pressure/memory"),
         ];
-        let open = |(column, path)| Some((column, Kept::open(Path::new(path)).ok()?));
+        let open = |(column, path)| Some((column, PolledFile::open(Path::new(path)).ok()?));
         Self {
-            stat: Kept::open(Path::new("/proc/stat")).ok(),
+            stat: PolledFile::open(Path::new("/proc/stat")).ok(),
             pressures: pressures.into_iter().filter_map(open).collect(),
         }
     }
@@ -49,14 +49,14 @@ impl System {
 /// The counters of the network namespace of a process.
 #[derive(Debug)]
 pub(crate) struct Network {
-    dev: Option<Kept>,
-    snmp: Option<Kept>,
-    netstat: Option<Kept>,
+    dev: Option<PolledFile>,
+    snmp: Option<PolledFile>,
+    netstat: Option<PolledFile>,
 }
 
 impl Network {
     pub(crate) fn of(pid: u32) -> Self {
-        let open = |name| Kept::open(Path::new(&format!("/proc/{pid}/net/{name}"))).ok();
+        let open = |name| PolledFile::open(Path::new(&format!("/proc/{pid}/net/{name}"))).ok();
         Self { dev: open("dev"), snmp: open("snmp"), netstat: open("netstat") }
     }
 
@@ -75,10 +75,10 @@ impl Network {
     }
 }
 
-/// The control group (version 2) of a process, if it is in one that is not the whole machine.
+/// The control group (version 2) of a process, if it is not that of the whole machine.
 #[derive(Debug)]
 pub(crate) struct Group {
-    stat: Kept,
+    stat: PolledFile,
     folder: PathBuf,
 }
 
@@ -92,7 +92,7 @@ impl Group {
             return None;
         }
         let folder = Path::new(mounted).join(path);
-        Some(Self { stat: Kept::open(&folder.join("cpu.stat")).ok()?, folder })
+        Some(Self { stat: PolledFile::open(&folder.join("cpu.stat")).ok()?, folder })
     }
 
     pub(crate) fn read(&self, buffer: &mut Buffer, reading: &mut Reading) {
@@ -102,7 +102,7 @@ impl Group {
         reading.put(Column::Throttled, seconds(b"throttled_usec"));
     }
 
-    /// The cores that its quota is worth, if it has one.
+    /// Its quota in cores, if it has one.
     pub(crate) fn quota(&self) -> Option<f64> {
         let text = fs::read_to_string(self.folder.join("cpu.max")).ok()?;
         let mut words = text.split_whitespace().map(str::parse::<f64>);

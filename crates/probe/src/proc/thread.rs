@@ -6,31 +6,31 @@ use std::io;
 use std::path::PathBuf;
 
 use super::parse;
-use super::place::{Direction, Found, by_kernel_function, found};
-use super::{Buffer, Kept, ticks_s};
-use crate::row::{Column, Place, Reading};
+use super::place::{Direction, ThreadActivity, by_kernel_function, found};
+use super::{Buffer, PolledFile, ticks_s};
+use crate::row::{Column, Reading, ThreadState};
 
-/// A thread that is watched.
+/// A watched thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) tid: u32,
-    /// Its name and number: "worker 4711".
+    /// Its name and number, such as "worker 4711".
     pub(crate) label: String,
     folder: PathBuf,
-    schedstat: Kept,
-    /// The files of [`Thread::more`], kept open while there are few threads.
-    kept: Vec<(&'static str, Kept)>,
-    /// What the last row said of its time, if there was one.
+    schedstat: PolledFile,
+    /// The files for [`Thread::more`], kept open while there are few threads.
+    kept: Vec<(&'static str, PolledFile)>,
+    /// The times in its last row, if there was one.
     told: Option<[u64; 3]>,
 }
 
 impl Thread {
-    /// Takes a thread into view. Where `keep` says so, files that are read less often stay open as well.
+    /// Starts to watch a thread. With `keep`, the files that are read less often stay open as well.
     pub(crate) fn new(pid: u32, tid: u32, keep: Keep) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}/task/{tid}"));
-        let schedstat = Kept::open(&folder.join("schedstat"))?;
+        let schedstat = PolledFile::open(&folder.join("schedstat"))?;
         let name = fs::read_to_string(folder.join("comm"))?;
-        let open = |name| Some((name, Kept::open(&folder.join(name)).ok()?));
+        let open = |name| Some((name, PolledFile::open(&folder.join(name)).ok()?));
         let kept = match keep {
             Keep::All => ["stat", "status", "syscall"].into_iter().filter_map(open).collect(),
             Keep::Time => Vec::new(),
@@ -48,7 +48,7 @@ impl Thread {
         Some(self.told.replace(times) != Some(times))
     }
 
-    /// Reads what costs more: its times by mode, its switches, and where it is. What cannot be read is left out.
+    /// Makes the expensive readings: times by mode, context switches, and its state. Omits what cannot be read.
     pub(crate) fn more(&self, buffer: &mut Buffer, sockets: &Sockets<'_>, reading: &mut Reading) {
         let mut state = 0;
         if let Some(stat) = self.read("stat", buffer).and_then(parse::stat) {
@@ -67,35 +67,35 @@ impl Thread {
             return;
         };
         reading.place = Some(match found(call) {
-            // An uninterruptible wait is one for a disk, with few exceptions.
-            Found::At(Place::Idle | Place::Other) if state == b'D' => Place::Disk,
-            Found::At(place) => place,
-            Found::Lock(address) => {
+            // An uninterruptible wait is almost always one for a disk.
+            ThreadActivity::At(ThreadState::Idle | ThreadState::Other) if state == b'D' => ThreadState::Disk,
+            ThreadActivity::At(place) => place,
+            ThreadActivity::Lock(address) => {
                 reading.set(Column::LockAddress, address as f64);
-                Place::Lock
+                ThreadState::Lock
             }
-            Found::Transfer(direction, descriptor) => sockets.place(direction, descriptor),
+            ThreadActivity::Transfer(direction, descriptor) => sockets.place(direction, descriptor),
         });
     }
 
     fn read<'b>(&self, name: &str, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
         match self.kept.iter().find(|(kept, _)| *kept == name) {
             Some((_, file)) => file.read(buffer),
-            None => Kept::open(&self.folder.join(name)).ok()?.read(buffer),
+            None => PolledFile::open(&self.folder.join(name)).ok()?.read(buffer),
         }
     }
 }
 
-/// Which files of a thread stay open.
+/// The files of a thread that stay open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// All that are read.
+    /// All of them.
     All,
-    /// Only the one that is read each time.
+    /// Only the one that every reading needs.
     Time,
 }
 
-/// What is known of the sockets of a process.
+/// The known sockets of a process.
 pub(crate) struct Sockets<'a> {
     pub(crate) pid: u32,
     /// The inodes of connections that it opened to other servers.
@@ -103,24 +103,28 @@ pub(crate) struct Sockets<'a> {
 }
 
 impl Sockets<'_> {
-    /// Where a thread is that waits for a transfer on a descriptor.
-    fn place(&self, direction: Direction, descriptor: u64) -> Place {
+    /// The state of a thread that waits for a transfer on a descriptor.
+    fn place(&self, direction: Direction, descriptor: u64) -> ThreadState {
         let Ok(behind) = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid)) else {
-            return Place::Other;
+            return ThreadState::Other;
         };
         let behind = behind.to_string_lossy();
         if let Some(inode) = inode(&behind) {
             return match direction {
-                _ if self.back_ends.contains(&inode) => Place::BackEnd,
-                Direction::Read => Place::Client,
-                Direction::Write => Place::Sending,
+                _ if self.back_ends.contains(&inode) => ThreadState::BackEnd,
+                Direction::Read => ThreadState::Client,
+                Direction::Write => ThreadState::Sending,
             };
         }
-        if behind.starts_with('/') && !behind.starts_with("/dev/") { Place::Disk } else { Place::Idle }
+        if behind.starts_with('/') && !behind.starts_with("/dev/") {
+            ThreadState::Disk
+        } else {
+            ThreadState::Idle
+        }
     }
 }
 
-/// The inode of "socket:[4711]".
+/// Parses the inode of "socket:[4711]".
 pub(crate) fn inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

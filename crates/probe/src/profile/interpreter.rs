@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-/// What runs programs of its own language, and how it is made to name their functions.
+/// An interpreter, and how to make it name the functions of its programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interpreter {
     /// The language.
     language: &'static str,
-    /// How the names of its programs, libraries aside, begin.
+    /// How the names of its programs begin, except libraries.
     programs: &'static [&'static str],
-    /// How the library begins that has it, where a program embeds it.
+    /// How the name of its library begins, where a program embeds it.
     library: &'static str,
-    /// How the names that it writes for its functions begin; empty where it writes them as they are.
+    /// How the names that it writes for its functions begin; empty where it writes them unchanged.
     names: &'static [&'static str],
-    /// What to do.
+    /// The remedy.
     remedy: &'static str,
 }
 
@@ -78,7 +78,7 @@ const ALL: [Interpreter; 8] = [
 ];
 
 impl Interpreter {
-    /// That which a process is, or has as a library.
+    /// The interpreter that a process runs, as its program or as a library.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
@@ -106,8 +106,8 @@ impl Interpreter {
         })
     }
 
-    /// What is missing from stacks that have none of its functions by name, and the remedy; `None` where they are there. `named` are
-    /// the names that the process itself wrote down.
+    /// What is missing from stacks that contain none of the program's functions by name, and the remedy; `None` where they do.
+    /// `named` are the names that the process itself wrote.
     pub(super) fn note<'a>(&self, mut named: impl Iterator<Item = &'a str>) -> Option<String> {
         let Self { language, names, remedy, .. } = self;
         let is_function = |name: &str| names.is_empty() || names.iter().any(|begin| name.starts_with(begin));

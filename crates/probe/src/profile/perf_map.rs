@@ -1,5 +1,5 @@
-//! The names of code that a program made while it ran, which the program itself wrote down: `/tmp/perf-PID.map`, the format that perf reads
-//! (linux/tools/perf/Documentation/jit-interface.txt). Python, Node, Java and .NET write it when asked to.
+//! Names of generated code, as the program itself writes them: `/tmp/perf-PID.map`, in the format that perf reads
+//! (linux/tools/perf/Documentation/jit-interface.txt). Python, Node, Java and .NET write it when configured to.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,15 +10,15 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 /// The most bytes of a map that are read.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Pieces of code by their addresses.
+/// The names of pieces of code, by address.
 #[derive(Debug, Default)]
 pub(super) struct PerfMap {
-    /// Start, end and name, in the order of their starts.
+    /// Start, end and name, ordered by start.
     code: Vec<(u64, u64, String)>,
 }
 
 impl PerfMap {
-    /// That of a process; empty where it has written none.
+    /// The map of a process; empty where it has written none.
     pub(super) fn of(pid: u32) -> Self {
         let text = paths(pid).iter().find_map(|path| read(path)).unwrap_or_default();
         Self::parse(&text)
@@ -26,7 +26,7 @@ impl PerfMap {
 
     fn parse(text: &str) -> Self {
         let mut code: Vec<_> = text.lines().filter_map(line).collect();
-        // Of code at the same address the last was there when the program ended.
+        // Of several pieces at the same address, the last was there when the program ended.
         code.reverse();
         code.sort_by_key(|(start, ..)| *start);
         code.dedup_by_key(|(start, ..)| *start);
@@ -41,7 +41,7 @@ impl PerfMap {
     }
 }
 
-/// Where a process writes its map: in its own `/tmp`, under its number in its own namespace.
+/// The path of a process's map: in its own `/tmp`, under its number in its own namespace.
 fn paths(pid: u32) -> [PathBuf; 2] {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let own = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
@@ -49,7 +49,7 @@ fn paths(pid: u32) -> [PathBuf; 2] {
     [Path::new(&format!("/proc/{pid}/root/tmp")).join(&name), Path::new("/tmp").join(&name)]
 }
 
-/// A regular file as text. In `/tmp` others write as well: a link is not followed, and a pipe is not waited for.
+/// Reads a regular file as text. Others may write to `/tmp`: links are not followed, and a pipe does not block.
 fn read(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(CWD, path, flags, Mode::empty()).ok()?;
@@ -61,7 +61,7 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A line: start and length in hexadecimal digits, and the name.
+/// Parses a line: start and length in hexadecimal digits, and the name.
 fn line(text: &str) -> Option<(u64, u64, String)> {
     let (start, rest) = text.split_once(' ')?;
     let (length, name) = rest.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! The files that code comes from: what of them unwinding needs, read once each.
+//! The files that code comes from, each read once for unwinding.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use framehop::ModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
-/// A file larger than this is not read: its frames are addresses.
+/// Files larger than this are not read; their frames are addresses.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The files that were read so far.
+/// The files read so far.
 #[derive(Default)]
 pub(super) struct Images(HashMap<PathBuf, Option<Arc<Image>>>);
 
 impl Images {
-    /// What is known of a file; `None` where it cannot be read or is no program.
+    /// The unwind data of a file; `None` where it cannot be read or is not a program.
     pub(super) fn of(&mut self, path: &Path) -> Option<Arc<Image>> {
         let read = || Image::read(path).map(Arc::new);
         self.0.entry(path.to_owned()).or_insert_with(read).clone()
@@ -27,11 +27,11 @@ impl Images {
 /// A program or a library.
 pub(super) struct Image {
     sections: Vec<Section>,
-    /// Where the parts of the file that hold code lie in memory: by their place in the file.
+    /// The memory ranges of the parts with code, with their offsets in the file.
     code: Vec<(Range<u64>, u64)>,
 }
 
-/// A section: its place in memory, and what is in it.
+/// A section: its address in memory, and its bytes.
 struct Section {
     name: &'static str,
     range: Range<u64>,
@@ -49,7 +49,7 @@ impl Image {
         let section = |name: &'static str| {
             let section = file.section_by_name(name)?;
             let range = section.address()..section.address() + section.size();
-            // Of the code and of the table of offsets only the place is needed.
+            // Of the code and of the table of offsets only the address is needed.
             let data = if matches!(name, ".text" | ".got") { &[][..] } else { section.data().ok()? };
             Some(Section { name, range, data: data.into() })
         };
@@ -64,7 +64,7 @@ impl Image {
         })
     }
 
-    /// By how much addresses in memory exceed those in the file, where a part of the file at `offset` lies at `start`.
+    /// The difference between addresses in memory and in the file, where a part of the file at `offset` lies at `start`.
     pub(super) fn bias(&self, offset: u64, start: u64) -> Option<u64> {
         let page = rustix::param::page_size() as u64;
         let holds =
@@ -74,7 +74,7 @@ impl Image {
     }
 }
 
-/// The sections of an image, as the unwinder asks for them.
+/// The sections of an image, in the form that the unwinder needs.
 pub(super) struct Sections<'a>(pub(super) &'a Image);
 
 impl Sections<'_> {

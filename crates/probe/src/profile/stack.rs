@@ -1,4 +1,4 @@
-//! From registers and a piece of a stack to frames.
+//! Unwinds registers and a piece of a stack to frames.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,21 +9,21 @@ use framehop::{CacheNative, MayAllocateDuringUnwind, Module, UnwindRegsNative, U
 
 use super::program::{Images, Sections};
 
-/// The part of a stack that is copied with each sample.
+/// The bytes of the stack that each sample copies.
 pub(super) const STACK_BYTES: u32 = 16 * 1024;
-/// Deeper stacks are cut at their outer end.
+/// The most frames; deeper stacks are cut at their outer end.
 const MOST_FRAMES: usize = 192;
-/// How often the code of a process is looked up anew because an address was not in it.
+/// The number of times that the code of a process is read again because it did not contain an address.
 const MOST_LOOKS: u32 = 16;
 
-/// The registers that unwinding needs, as a mask (asm/perf_regs.h): BP, SP and IP.
+/// The registers for unwinding, as a mask (asm/perf_regs.h): BP, SP and IP.
 #[cfg(target_arch = "x86_64")]
 pub(super) const USER_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// X29, LR, SP and PC.
+/// The same on this architecture: X29, LR, SP and PC.
 #[cfg(target_arch = "aarch64")]
 pub(super) const USER_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
-/// A place in the code of a process.
+/// A location in the code of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Frame {
     /// Within the kernel.
@@ -41,7 +41,7 @@ struct Code {
     path: Arc<PathBuf>,
 }
 
-/// The address space of a process, as far as there is code in it.
+/// The part of a process's address space that contains code.
 pub(super) struct Space {
     pid: u32,
     code: Vec<Code>,
@@ -51,7 +51,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// That of a process. Its code is looked up when the first sample comes.
+    /// The address space of a process; it is read when the first sample arrives.
     pub(super) fn of(pid: u32) -> Self {
         Self {
             pid,
@@ -95,7 +95,7 @@ impl Space {
         frames
     }
 
-    /// The file that an address belongs to, and its address in that file.
+    /// The file that contains an address, and the address within that file.
     pub(super) fn place(&self, address: u64) -> Option<(&PathBuf, u64)> {
         let code = self.find(address)?;
         Some((&*code.path, address - code.bias))
@@ -105,7 +105,7 @@ impl Space {
         self.code.iter().find(|code| (code.start..code.end).contains(&address))
     }
 
-    /// Reads where the code of the process lies now (proc_pid_maps(5)).
+    /// Reads the current mappings of code of the process (proc_pid_maps(5)).
     fn look(&mut self, images: &mut Images) {
         self.looks += 1;
         let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", self.pid)) else { return };
@@ -123,8 +123,8 @@ impl Space {
     }
 }
 
-/// The program counter, all that unwinding begins with, and where the piece of stack lies; `None` for a thread that is
-/// wholly in the kernel.
+/// The program counter, the registers for unwinding, and the address of the piece of stack; `None` for a thread that runs only in
+/// the kernel.
 #[cfg(target_arch = "x86_64")]
 fn user(registers: &[u64]) -> Option<(u64, UnwindRegsNative, u64)> {
     let &[bp, sp, ip] = registers else { return None };
@@ -137,7 +137,7 @@ fn user(registers: &[u64]) -> Option<(u64, UnwindRegsNative, u64)> {
     Some((pc, UnwindRegsNative::new(lr, sp, fp), sp))
 }
 
-/// Start, end, place in the file and path of a line of `maps`, if it is of code from a file.
+/// Parses start, end, file offset and path from a line of `maps`, if it maps code from a file.
 fn mapped_code(line: &str) -> Option<(u64, u64, u64, &str)> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;

@@ -1,4 +1,4 @@
-//! From addresses to the names of functions, inlined ones included.
+//! Translates addresses to names of functions, inlined ones included.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,13 +12,13 @@ use super::stack::{Frame, Space};
 
 /// Stacks with names.
 pub(super) struct Folded {
-    /// Equal ones added up, in the order of their texts.
+    /// Equal stacks added up, in the order of their texts.
     pub(super) folded: Vec<(String, u64)>,
-    /// The names among them that their processes wrote down for code that they made.
+    /// The names that processes wrote for code that they generated.
     pub(super) own_names: BTreeSet<String>,
 }
 
-/// The stacks with names.
+/// Names the frames of stacks.
 pub(super) fn folded(
     stacks: HashMap<Stack, u64>,
     spaces: &HashMap<u32, Space>,
@@ -57,17 +57,17 @@ pub(super) fn folded(
 }
 
 const KERNEL: &str = "[kernel]";
-/// Code of no file: made while the program runs, or a guess of the unwinder above assembly without unwind tables.
+/// Code outside of any file: generated at run time, or a wrong guess of the unwinder above assembly without unwind tables.
 const UNKNOWN: &str = "[unknown]";
 
-/// The name of a thread without its number, so that workers are one: "worker-3" is "worker".
+/// The name of a thread without its number, so that workers are added up: "worker-3" becomes "worker".
 fn kind(name: &str) -> &str {
     let kind =
         name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '#', ' ', ':', '/']);
     if kind.is_empty() { name } else { kind }
 }
 
-/// The names that were looked up so far.
+/// The names found so far.
 #[derive(Default)]
 struct Names {
     loaders: HashMap<PathBuf, Option<Loader>>,
@@ -90,7 +90,7 @@ impl Names {
     }
 }
 
-/// The functions at an address, innermost first; none where there are neither line tables nor symbols.
+/// The functions at an address, innermost first; empty where there are neither line tables nor symbols.
 fn functions(loader: &Loader, at: u64) -> Vec<String> {
     let mut names = Vec::new();
     if let Ok(mut frames) = loader.find_frames(at) {
@@ -100,7 +100,7 @@ fn functions(loader: &Loader, at: u64) -> Vec<String> {
             names.extend(name);
         }
     }
-    // Tables of lines alone name a function without the modules that it is in; its symbol has them.
+    // Line tables alone name a function without its modules; its symbol contains them.
     if let Some(symbol) = loader.find_symbol(at) {
         names.pop();
         names.push(addr2line::demangle_auto(Cow::from(symbol), None).into_owned());
@@ -108,7 +108,7 @@ fn functions(loader: &Loader, at: u64) -> Vec<String> {
     names.iter().map(|name| plain(name)).collect()
 }
 
-/// A name as it can stand in a folded stack.
+/// Makes a name valid in a folded stack.
 fn plain(name: &str) -> String {
     name.replace(';', ":").replace('\n', " ")
 }

@@ -163,7 +163,7 @@ fn opening(messages: &[Message]) -> Vec<u8> {
     bytes
 }
 
-/// What the receiver has, as it tells a sender.
+/// The partial files that the receiver offers to continue.
 pub(crate) fn offers(partials: &[Option<PartialFile>]) -> Vec<Partial> {
     partials.iter().flatten().map(|partial| partial.offer.clone()).collect()
 }

@@ -19,9 +19,9 @@ const LEAST: usize = 16 << 10;
 /// Beyond the buffer, so that a message begun near its end seldom makes it grow.
 const MARGIN: usize = 8 << 10;
 
-/// The task that owns the stream is gone: the connection is lost or the copy was interrupted.
+/// The task that owns the stream has ended: the connection is lost or the copy was interrupted.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct StreamClosed;
 
 /// The thread's end.
 pub(crate) struct Outbox {
@@ -56,13 +56,18 @@ impl Written {
 
 impl Outbox {
     /// Sends a message.
-    pub(crate) fn message(&mut self, message: &Message) -> Result<(), Gone> {
+    pub(crate) fn message(&mut self, message: &Message) -> Result<(), StreamClosed> {
         message.encode(&mut self.buffer);
         if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
     /// Sends up to `most` bytes of a file from an offset on, and returns those that were read: none at its end.
-    pub(crate) fn data(&mut self, file: &OwnedFd, offset: u64, most: u64) -> Result<io::Result<&[u8]>, Gone> {
+    pub(crate) fn data(
+        &mut self,
+        file: &OwnedFd,
+        offset: u64,
+        most: u64,
+    ) -> Result<io::Result<&[u8]>, StreamClosed> {
         if self.buffer.len() + LEAST > BUFFER && !self.buffer.is_empty() {
             self.flush()?;
         }
@@ -92,11 +97,11 @@ impl Outbox {
     }
 
     /// Sends what has been gathered.
-    pub(crate) fn flush(&mut self) -> Result<(), Gone> {
+    pub(crate) fn flush(&mut self) -> Result<(), StreamClosed> {
         if self.buffer.is_empty() {
             return Ok(());
         }
         let next = self.empty.try_recv().unwrap_or_else(|_| new_buffer());
-        self.full.blocking_send(std::mem::replace(&mut self.buffer, next)).map_err(|_| Gone)
+        self.full.blocking_send(std::mem::replace(&mut self.buffer, next)).map_err(|_| StreamClosed)
     }
 }

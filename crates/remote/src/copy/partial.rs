@@ -20,7 +20,7 @@ const PREFIX: &[u8] = b".kendall-partial.";
 /// Shorter partial files are not worth continuing: they are removed.
 pub(crate) const WORTH_KEEPING: u64 = 1 << 20;
 
-/// A short partial file that has not changed for this many seconds belongs to no copy that goes on.
+/// A short partial file that has not changed for this many seconds belongs to no copy in progress.
 const SETTLED_S: i64 = 60;
 
 /// Bytes read at once for a digest.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Counters of a copy that goes on. Its clones are the same counters.
+/// Counters of a copy in progress. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Counters>);
 

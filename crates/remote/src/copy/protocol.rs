@@ -130,9 +130,9 @@ pub struct Metadata {
     pub modified: FileTime,
 }
 
-/// Where something is: the number of the source on the command line, and the path within it.
+/// The path of a file or folder: the number of its source on the command line, and the path within that source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePath {
     /// The number of the source.
     pub root: u16,
     /// The path within it; empty for the source itself.
@@ -181,14 +181,14 @@ pub enum Message {
     /// A folder.
     Folder {
         /// Where.
-        place: Place,
+        place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
     },
     /// A file, whose data, holes and end follow.
     File {
         /// Where.
-        place: Place,
+        place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
         /// Its length.
@@ -205,7 +205,7 @@ pub enum Message {
     /// A symbolic link.
     Symlink {
         /// Where.
-        place: Place,
+        place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
         /// What it points to: any bytes, never followed.
@@ -214,7 +214,7 @@ pub enum Message {
     /// Another name of an earlier file.
     HardLink {
         /// Where.
-        place: Place,
+        place: SourcePath,
         /// The number of that file: folders, files and links count from 0.
         of: u64,
     },
@@ -401,15 +401,15 @@ fn list<'a>(fields: &mut Fields<'a>) -> Result<Vec<&'a [u8]>, BadMessage> {
     (0..count).map(|_| fields.bytes()).collect()
 }
 
-fn put_place(out: &mut Vec<u8>, place: &Place) {
+fn put_place(out: &mut Vec<u8>, place: &SourcePath) {
     out.extend_from_slice(&place.root.to_le_bytes());
     put_bytes(out, place.path.as_bytes());
 }
 
-fn place(fields: &mut Fields<'_>) -> Result<Place, BadMessage> {
+fn place(fields: &mut Fields<'_>) -> Result<SourcePath, BadMessage> {
     let root = fields.u16()?;
     let bytes = fields.bytes()?;
-    Ok(Place { root, path: path(bytes, fields)? })
+    Ok(SourcePath { root, path: path(bytes, fields)? })
 }
 
 fn path(bytes: &[u8], fields: &Fields<'_>) -> Result<TreePath, BadMessage> {

@@ -135,7 +135,7 @@ pub(crate) async fn receive_all(
     let received = run_thread("copy-receive", move || {
         work(receiving, ToStream(answers), &arrived, from_stream, &empty)
     })?;
-    // Owns its end of the channel: the thread learns that no more will come.
+    // Owns its end of the channel: the thread sees the end of the data.
     let reading = read_all(stream, pieces, to_reuse);
     let writing = async {
         while let Some(bytes) = alive_while(&mut outward, from_thread.recv()).await? {

@@ -1,4 +1,4 @@
-//! The receiver: puts what a sender sends into the target folder. It trusts nothing that the sender says.
+//! The receiver: writes what a sender sends into the target folder. It does not trust the sender.
 //!
 //! Fed with bytes as they arrive, in its own thread, since files block.
 
@@ -13,7 +13,7 @@ use crate::copy::incoming::Incoming;
 use crate::copy::metadata::{apply, apply_to_link};
 use crate::copy::partial::{self, PartialFile};
 use crate::copy::progress::Progress;
-use crate::copy::protocol::{self, CopyOptions, DATA, FileEnd, Message, Metadata, Place};
+use crate::copy::protocol::{self, CopyOptions, DATA, FileEnd, Message, Metadata, SourcePath};
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::frame::{Frame, FrameDecoder};
@@ -25,7 +25,7 @@ const MAX_LINKED: usize = 1 << 20;
 /// The name under which a link is made that then replaces something.
 const LINK: &[u8] = b".kendall-partial.link";
 
-/// What the receiver reports to the sender while it goes on.
+/// What the receiver reports to the sender during the copy.
 pub(crate) trait Answers {
     /// Sends a message; where the connection is lost, it is dropped.
     fn send(&mut self, message: &Message);
@@ -106,7 +106,7 @@ impl<A: Answers> Receiver<A> {
         Ok(())
     }
 
-    /// The sender will send no more. What belongs to a file that is not whole is kept where it is worth continuing.
+    /// The sender has finished. An incomplete file is kept where it is worth continuing.
     pub(crate) fn interrupted(&mut self) {
         if let Some(file) = self.file.take() {
             file.interrupt(&self.target.folder);
@@ -158,7 +158,7 @@ impl<A: Answers> Receiver<A> {
     fn entry(
         &mut self,
         number: u64,
-        place: &Place,
+        place: &SourcePath,
         make: impl FnOnce(&mut Self, &TreePath) -> io::Result<()>,
     ) {
         match self.target.path(place) {
@@ -218,7 +218,7 @@ impl<A: Answers> Receiver<A> {
     fn begin_file(
         &mut self,
         number: u64,
-        place: &Place,
+        place: &SourcePath,
         metadata: Metadata,
         size: u64,
         has_links: bool,

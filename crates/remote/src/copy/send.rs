@@ -12,10 +12,10 @@ use rustix::io::Errno;
 
 use crate::copy::digest::ContentHasher;
 use crate::copy::failures::Failures;
-use crate::copy::outbox::{Gone, Outbox};
+use crate::copy::outbox::{Outbox, StreamClosed};
 use crate::copy::partial;
 use crate::copy::progress::Progress;
-use crate::copy::protocol::{self, FileEnd, Message, Partial, Place};
+use crate::copy::protocol::{self, FileEnd, Message, Partial, SourcePath};
 use crate::copy::source::{self, Source};
 use crate::copy::stat::{kind, metadata};
 use crate::path::{TreePath, shown};
@@ -38,7 +38,7 @@ pub(crate) struct Sending {
 }
 
 /// Sends all sources.
-pub(crate) fn send(sending: Sending, outbox: &mut Outbox) -> Result<(), Gone> {
+pub(crate) fn send(sending: Sending, outbox: &mut Outbox) -> Result<(), StreamClosed> {
     let (total, stop) = (OnceLock::new(), AtomicBool::new(false));
     thread::scope(|scope| {
         if sending.count {
@@ -68,7 +68,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    fn send_all(&mut self) -> Result<(), Gone> {
+    fn send_all(&mut self) -> Result<(), StreamClosed> {
         for text in &self.sending.problems {
             self.problem(text)?;
         }
@@ -80,7 +80,7 @@ impl Sender<'_> {
         self.outbox.flush()
     }
 
-    fn send_source(&mut self, root: u16, source: &Source) -> Result<(), Gone> {
+    fn send_source(&mut self, root: u16, source: &Source) -> Result<(), StreamClosed> {
         if source.is_folder() {
             return self.send_tree(root, source);
         }
@@ -88,7 +88,7 @@ impl Sender<'_> {
             let stat = fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
             Ok((folder, name, kind(&stat)))
         });
-        let place = Place { root, path: TreePath::default() };
+        let place = SourcePath { root, path: TreePath::default() };
         match sent {
             Ok((folder, name, kind)) => self.send_entry(folder.as_fd(), name, kind, place),
             Err(error) => self.problem(&format!("cannot read a source: {error}")),
@@ -96,7 +96,7 @@ impl Sender<'_> {
     }
 
     /// Sends a folder with what is in it: its files first, then its folders.
-    fn send_tree(&mut self, root: u16, source: &Source) -> Result<(), Gone> {
+    fn send_tree(&mut self, root: u16, source: &Source) -> Result<(), StreamClosed> {
         let mut folders = vec![TreePath::default()];
         while let Some(path) = folders.pop() {
             let read = source.open_folder(&path).and_then(|folder| {
@@ -111,7 +111,7 @@ impl Sender<'_> {
                 }
             };
             if !(path.is_empty() && source.is_content()) {
-                let place = Place { root, path: path.clone() };
+                let place = SourcePath { root, path: path.clone() };
                 self.entry(&Message::Folder { place, metadata: metadata(&stat) })?;
             }
             let first = folders.len();
@@ -119,7 +119,7 @@ impl Sender<'_> {
                 match TreePath::new(entry.name).and_then(|name| Ok((path.join(&name)?, name))) {
                     Ok((inner, _)) if entry.kind == FileType::Directory => folders.push(inner),
                     Ok((path, name)) => {
-                        let place = Place { root, path };
+                        let place = SourcePath { root, path };
                         self.send_entry(folder.as_fd(), name.as_bytes(), entry.kind, place)?;
                     }
                     Err(error) => self.problem(&error.to_string())?,
@@ -136,8 +136,8 @@ impl Sender<'_> {
         folder: BorrowedFd<'_>,
         name: &[u8],
         kind: FileType,
-        place: Place,
-    ) -> Result<(), Gone> {
+        place: SourcePath,
+    ) -> Result<(), StreamClosed> {
         self.send_total()?;
         let sent = match kind {
             FileType::RegularFile => match open(folder, name) {
@@ -160,7 +160,13 @@ impl Sender<'_> {
         }
     }
 
-    fn send_file(&mut self, file: &OwnedFd, stat: &Stat, name: &[u8], place: Place) -> Result<(), Gone> {
+    fn send_file(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        name: &[u8],
+        place: SourcePath,
+    ) -> Result<(), StreamClosed> {
         let has_links = stat.st_nlink > 1;
         if has_links {
             let inode = (stat.st_dev, stat.st_ino);
@@ -204,7 +210,7 @@ impl Sender<'_> {
         before: &Stat,
         number: u64,
         described: &str,
-    ) -> Result<FileEnd, Gone> {
+    ) -> Result<FileEnd, StreamClosed> {
         let size = before.st_size.cast_unsigned();
         // Blocks are counted in 512 bytes; a file that has all of them has no hole to look for.
         let may_have_holes = before.st_blocks.cast_unsigned().saturating_mul(512) < size;
@@ -242,20 +248,20 @@ impl Sender<'_> {
         }
     }
 
-    fn entry(&mut self, message: &Message) -> Result<(), Gone> {
+    fn entry(&mut self, message: &Message) -> Result<(), StreamClosed> {
         self.entries += 1;
         self.sending.progress.add_entry();
         self.outbox.message(message)
     }
 
     /// Reports something that is left out, to this side's user and to the peer's.
-    fn problem(&mut self, text: &str) -> Result<(), Gone> {
+    fn problem(&mut self, text: &str) -> Result<(), StreamClosed> {
         self.sending.failures.add(text);
         self.outbox.message(&Message::Problem(text.into()))
     }
 
     /// Sends the total as soon as it is known.
-    fn send_total(&mut self) -> Result<(), Gone> {
+    fn send_total(&mut self) -> Result<(), StreamClosed> {
         if self.sending.progress.total().is_none()
             && let Some((entries, bytes)) = self.total.get().copied()
         {
@@ -267,7 +273,7 @@ impl Sender<'_> {
 }
 
 /// A file as errors name it.
-fn described(place: &Place, name: &[u8]) -> String {
+fn described(place: &SourcePath, name: &[u8]) -> String {
     if place.path.is_empty() { shown(name).into_owned() } else { place.path.to_string() }
 }
 
@@ -292,7 +298,7 @@ fn next_data(file: &OwnedFd, from: u64, size: u64) -> std::ops::Range<u64> {
     match fs::seek(file, SeekFrom::Data(from)) {
         Ok(start) => {
             let end = fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-            // A hole that was made meanwhile is read as zeros, so that every step goes on.
+            // A hole that was made meanwhile reads as zeros, so that every step makes progress.
             if end > start { start.min(size)..end.min(size) } else { from..size }
         }
         Err(Errno::NXIO) => size..size,

@@ -57,7 +57,7 @@ pub struct FileServer {
 }
 
 /// How a session ended, for the log.
-struct Ended {
+struct SessionEnd {
     outcome: Result<(), RemoteError>,
     progress: Progress,
     failures: Failures,
@@ -99,7 +99,7 @@ impl FileServer {
             Message::Get { options, wanted } => self.download(inward, outward, options, wanted, stop).await,
             _ => unreachable!("requests are of these kinds"),
         };
-        let Ended { outcome, progress, failures } = ended;
+        let SessionEnd { outcome, progress, failures } = ended;
         let (texts, failed) = failures.take();
         texts.iter().for_each(|text| tracing::warn!("{client} ({key:?}): {text}"));
         let (entries, bytes) = (progress.entries(), progress.bytes());
@@ -121,7 +121,7 @@ impl FileServer {
         target: Vec<u8>,
         names: Vec<Vec<u8>>,
         stop: impl Future<Output = ()>,
-    ) -> Ended {
+    ) -> SessionEnd {
         let (progress, failures) = (Progress::default(), Failures::default());
         let work = async {
             if let Err(refused) = self.admits(options) {
@@ -151,7 +151,7 @@ impl FileServer {
             let receiving = Receiving { target, options, partials, progress, failures };
             receive_all(inward, outward, receiving, stop).await
         };
-        Ended { outcome: work.await, progress, failures }
+        SessionEnd { outcome: work.await, progress, failures }
     }
 
     fn admits(&self, options: CopyOptions) -> Result<(), RemoteError> {
@@ -180,7 +180,7 @@ impl FileServer {
         options: CopyOptions,
         wanted: Vec<Wanted>,
         stop: impl Future<Output = ()>,
-    ) -> Ended {
+    ) -> SessionEnd {
         let (progress, failures) = (Progress::default(), Failures::default());
         let work = async {
             let partials = have(&mut inward).await?;
@@ -196,7 +196,7 @@ impl FileServer {
             done = work => done,
             () = stop => Err(RemoteError::Interrupted),
         };
-        Ended { outcome, progress, failures }
+        SessionEnd { outcome, progress, failures }
     }
 }
 
@@ -233,7 +233,7 @@ async fn request(inward: &mut Inward) -> Result<Message, RemoteError> {
     }
 }
 
-/// Sends a reason; the client may be gone.
+/// Sends a reason; the client may have disconnected.
 async fn refuse(outward: &mut Outward, reason: &RemoteError) {
     let mut bytes = Vec::new();
     encode_refused(&mut bytes, &reason.to_string());

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::copy::folder::Folder;
 use crate::copy::partial::is_partial;
-use crate::copy::protocol::Place;
+use crate::copy::protocol::SourcePath;
 use crate::copy::stat::kind;
 use crate::error::RemoteError;
 use crate::path::{BadPath, TreePath, shown};
@@ -112,7 +112,7 @@ impl Target {
     }
 
     /// The path in the folder of something that is sent.
-    pub(crate) fn path(&self, place: &Place) -> Result<TreePath, BadPath> {
+    pub(crate) fn path(&self, place: &SourcePath) -> Result<TreePath, BadPath> {
         let refused = || BadPath(place.path.to_string());
         let path = self.roots.get(usize::from(place.root)).ok_or_else(refused)?.join(&place.path)?;
         if path.is_empty() {

@@ -1,4 +1,4 @@
-//! The user as whom a session's programs run, from this machine's user database.
+//! The user that runs a session's programs, from this machine's user database.
 
 use std::ffi::CString;
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) struct Account {
     pub(crate) name: String,
     pub(crate) home: PathBuf,
     pub(crate) shell: PathBuf,
-    /// Whom to become, where the server runs as another user.
+    /// The identity to switch to, where the server runs as another user.
     pub(crate) identity: Option<Identity>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Identity {
 }
 
 impl Account {
-    /// The user of this name; without a name, the user as whom the server runs.
+    /// The user of this name; without a name, the user that runs the server.
     ///
     /// # Errors
     /// [`ShellError::NoUser`]; [`ShellError::NotRoot`] where the server cannot become that user; [`ShellError::Users`].

@@ -1,7 +1,7 @@
 //! The client: one session, over one connection after another.
 //!
-//! When the server falls silent or a connection fails, the client connects again by itself and goes on where it was. It ends with
-//! the program, when its user leaves, or when the server has no such session any more.
+//! When the server falls silent or a connection fails, the client reconnects and continues the session. It ends with the program,
+//! when its user leaves, or when the server no longer has the session.
 
 mod link;
 mod sink;
@@ -287,7 +287,7 @@ impl Client {
             self.acknowledged = output;
         } else {
             if !self.input.resume(input) || output < self.received {
-                return Err(ShellError::Protocol("it resumes at another place than asked for"));
+                return Err(ShellError::Protocol("it resumes at another offset than requested"));
             }
             let lost = output - self.received;
             match lost {

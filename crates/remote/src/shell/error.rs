@@ -32,7 +32,7 @@ pub enum ShellError {
     /// The server refused.
     #[error("the server refuses: {0}")]
     Refused(String),
-    /// A session is gone, so a lost connection cannot be resumed.
+    /// The session no longer exists, so a lost connection cannot be resumed.
     #[error("the connection was lost and the session cannot go on: {0}")]
     SessionGone(String),
     /// There is no such user on this machine.

@@ -12,7 +12,7 @@ pub(crate) enum Escape {
 }
 
 /// The escapes, for `~?`.
-pub(crate) const HELP: &str = "Escapes, at the beginning of a line:\r\n  ~.  end the session\r\n  ~d  detach: the session goes on\r\n  ~?  this list\r\n  ~~  a tilde\r\n";
+pub(crate) const HELP: &str = "Escapes, at the beginning of a line:\r\n  ~.  end the session\r\n  ~d  detach: the session continues\r\n  ~?  this list\r\n  ~~  a tilde\r\n";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Position {

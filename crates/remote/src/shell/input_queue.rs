@@ -71,7 +71,7 @@ impl InputQueue {
         self.bytes.drain(..count.min(self.bytes.len()));
     }
 
-    /// Whether all input has been taken and there will be no more.
+    /// Whether all input has been taken and has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.ended && self.bytes.is_empty()
     }

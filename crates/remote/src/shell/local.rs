@@ -32,7 +32,7 @@ impl RawMode {
     /// Puts the terminal into raw mode again, after a shell had it.
     ///
     /// # Errors
-    /// Where the terminal is gone.
+    /// Where the terminal has closed.
     pub fn enter_again(&self) -> io::Result<()> {
         let mut modes = self.before.clone();
         modes.make_raw();

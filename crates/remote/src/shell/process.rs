@@ -207,7 +207,7 @@ impl Program {
         }
     }
 
-    /// Tells the program that its user is gone, or kills it.
+    /// Sends the program a signal: SIGHUP once its user has left, or SIGKILL.
     pub(crate) fn hang_up(&self, signal: Signal) {
         let Some(own) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
         _ = kill_process_group(own, signal);
@@ -227,7 +227,7 @@ impl Program {
 }
 
 impl Input {
-    /// Writes some bytes; how many were taken. A program that reads no more takes all.
+    /// Writes some bytes, and returns how many were taken. Where the program has closed its input, all count as taken.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> usize {
         let written = match self {
             Self::Terminal(terminal) => terminal.write(bytes).await,
@@ -269,7 +269,7 @@ impl Buffers {
 }
 
 impl Output {
-    /// Whether there will be no more.
+    /// Whether the output has ended.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Terminal(terminal) => terminal.is_none(),
@@ -277,7 +277,7 @@ impl Output {
         }
     }
 
-    /// Reads no more.
+    /// Stops reading.
     pub(crate) fn close(&mut self) {
         match self {
             Self::Terminal(terminal) => *terminal = None,

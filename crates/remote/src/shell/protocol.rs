@@ -131,7 +131,7 @@ pub enum ClientFrame<'a> {
         /// What to do where another client is attached.
         claim: Claim,
     },
-    /// Goes on with a session whose connection was lost.
+    /// Continues a session whose connection was lost.
     Resume {
         /// Which.
         session: SessionId,
@@ -159,7 +159,7 @@ pub enum ClientFrame<'a> {
     Resize(Window),
     /// A signal for the program, one of [`SIGNALS`].
     Signal(u8),
-    /// The client leaves for good: a session with a terminal goes on, one without gets SIGHUP.
+    /// The client leaves for good: a session with a terminal continues, one without gets SIGHUP.
     Detach,
     /// Asks for a `Pong`.
     Ping,
@@ -172,7 +172,7 @@ pub enum ClientFrame<'a> {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this status.
+    /// With this exit status.
     Status(u8),
     /// By this signal.
     Signal(u8),

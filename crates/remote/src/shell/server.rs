@@ -37,9 +37,9 @@ const SEND_BUFFER: u64 = 1 << 20;
 /// A client that the server admits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
-    /// The user as whom its programs run; the server's own, if absent.
+    /// The user that runs its programs; the server's own, if absent.
     pub user: Option<String>,
-    /// What logs call it besides its key, for example the comment of its line.
+    /// Its label in logs in addition to its key, for example the comment of its line.
     pub label: String,
 }
 

@@ -134,7 +134,7 @@ pub(crate) struct Session {
     redraw: Option<Instant>,
     /// When a program that was hung up is killed.
     kill: Option<Instant>,
-    /// The program was hung up: there is nothing to come back to.
+    /// The program was hung up: there is nothing to return to.
     ending: bool,
     /// The client has everything.
     finished: bool,
@@ -310,7 +310,7 @@ impl Session {
         match self.presence {
             Presence::Lost(_) if self.about.has_terminal => {
                 tracing::info!(
-                    "session {session}: its client did not resume within {resume:?}; it is detached, and goes on"
+                    "session {session}: its client did not resume within {resume:?}; it is detached, and continues"
                 );
                 self.detached();
             }
@@ -329,7 +329,7 @@ impl Session {
         }
     }
 
-    /// No client is expected to resume: a program on a terminal goes on, one on pipes has lost its user.
+    /// No client is expected to resume: a program on a terminal continues, one on pipes has lost its user.
     fn detached(&mut self) {
         self.presence = Presence::Detached(Instant::now());
         self.about.state().attached = false;

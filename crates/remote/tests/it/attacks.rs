@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use kendall_remote::copy::protocol::{CopyOptions, DATA, FileEnd, FileTime, Message, Metadata, Place};
+use kendall_remote::copy::protocol::{CopyOptions, DATA, FileEnd, FileTime, Message, Metadata, SourcePath};
 use kendall_remote::frame;
 use kendall_remote::opening::{Hello, Service, VERSION};
 use kendall_remote::path::TreePath;
@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fixture::{EVERYTHING, Fixture, names};
 
-pub(crate) fn place(path: &str) -> Place {
-    Place { root: 0, path: TreePath::new(path).unwrap() }
+pub(crate) fn place(path: &str) -> SourcePath {
+    SourcePath { root: 0, path: TreePath::new(path).unwrap() }
 }
 
 fn hello(version: u16) -> Vec<u8> {

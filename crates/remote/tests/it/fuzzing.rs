@@ -2,7 +2,7 @@
 //! seeds and random bytes.
 
 use kendall_remote::copy::protocol::{
-    CopyOptions, DATA, FileEnd, FileTime, Message, Metadata, Partial, Place, Wanted,
+    CopyOptions, DATA, FileEnd, FileTime, Message, Metadata, Partial, SourcePath, Wanted,
 };
 use kendall_remote::frame::{self, Frame, FrameDecoder};
 use kendall_remote::opening::{Hello, Service, VERSION};
@@ -39,7 +39,7 @@ fn check(kind: u8, body: &[u8]) {
 
 /// Streams with every kind of message.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
-    let place = Place { root: 1, path: TreePath::new("a/b").expect("it is valid") };
+    let place = SourcePath { root: 1, path: TreePath::new("a/b").expect("it is valid") };
     let metadata = Metadata { mode: 0o755, modified: FileTime { s: -1, ns: 9 }, ..Metadata::default() };
     let options = CopyOptions { sync: true, ..CopyOptions::default() };
     let wanted = vec![Wanted::new(b"a/.").expect("it is valid"), Wanted::new(b"b").expect("it is valid")];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kendall_curve::curvecp::{DomainName, Extension, ServerConfig};
 use kendall_curve::{Endpoint, KeyDirectory, Stream};
-use kendall_remote::copy::protocol::{Message, Metadata, Place};
+use kendall_remote::copy::protocol::{Message, Metadata, SourcePath};
 use kendall_remote::copy::{CopyReport, CopySettings, Progress, download};
 use kendall_remote::path::TreePath;
 use kendall_remote::{Host, RemoteError, dial};
@@ -66,8 +66,14 @@ fn a_server_cannot_choose_other_names_than_those_asked_for() {
     let (folder, report) = download_from("wanted", |out| {
         let Message::File { metadata, size, .. } = file("x", 0) else { unreachable!() };
         let path = TreePath::new(".bashrc").unwrap();
-        Message::File { place: Place { root: 1, path }, metadata, size, has_links: false, resumes: None }
-            .encode(out);
+        Message::File {
+            place: SourcePath { root: 1, path },
+            metadata,
+            size,
+            has_links: false,
+            resumes: None,
+        }
+        .encode(out);
         Message::FileEnd(kendall_remote::copy::protocol::FileEnd::Stopped).encode(out);
         put_file(out, "", b"what was wanted");
         Message::Done.encode(out);

@@ -1,7 +1,7 @@
 //! The messages of a copy: every one survives encoding, and no bytes make a decoder panic.
 
 use kendall_remote::copy::protocol::{
-    CopyOptions, FileEnd, FileTime, Message, Metadata, Partial, Place, Wanted,
+    CopyOptions, FileEnd, FileTime, Message, Metadata, Partial, SourcePath, Wanted,
 };
 use kendall_remote::frame::HEADER;
 use kendall_remote::path::TreePath;
@@ -18,8 +18,8 @@ fn path() -> impl Strategy<Value = TreePath> {
     vec(name, 0..4).prop_map(|names| TreePath::new(names.join(&b'/')).unwrap())
 }
 
-fn place() -> impl Strategy<Value = Place> {
-    (any::<u16>(), path()).prop_map(|(root, path)| Place { root, path })
+fn place() -> impl Strategy<Value = SourcePath> {
+    (any::<u16>(), path()).prop_map(|(root, path)| SourcePath { root, path })
 }
 
 fn metadata() -> impl Strategy<Value = Metadata> {

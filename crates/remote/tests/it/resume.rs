@@ -1,4 +1,4 @@
-//! Interruptions at any byte: nothing half-written has a file's name, and the next copy goes on where the last one ended.
+//! Interruptions at any byte: nothing half-written has a file's name, and the next copy continues where the last one ended.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -99,10 +99,10 @@ pub(crate) fn make(path: &Path, node: &Node, first: &mut Option<std::path::PathB
 
 /// What a copy keeps of an entry: type and permissions, times, content or target, other names, and about how much disk it
 /// takes, in KiB.
-type Kept = (u32, (i64, i64), Vec<u8>, Vec<Vec<u8>>, u64);
+type EntryContent = (u32, (i64, i64), Vec<u8>, Vec<Vec<u8>>, u64);
 
 /// What a copy keeps of a tree, by path.
-pub(crate) fn kept(root: &Path) -> BTreeMap<Vec<u8>, Kept> {
+pub(crate) fn kept(root: &Path) -> BTreeMap<Vec<u8>, EntryContent> {
     let (mut kept, mut inodes) = (BTreeMap::new(), BTreeMap::<u64, Vec<Vec<u8>>>::new());
     let mut paths = vec![root.to_owned()];
     while let Some(path) = paths.pop() {
@@ -120,7 +120,7 @@ pub(crate) fn kept(root: &Path) -> BTreeMap<Vec<u8>, Kept> {
             inodes.entry(metadata.ino()).or_default().push(relative.clone());
         }
         let times = (metadata.mtime(), metadata.mtime_nsec());
-        // In units of 64 kB: the file system also counts blocks of its own, more of them where a file is in many pieces.
+        // In units of 64 kB: the file system also counts its metadata blocks, more of them where a file is fragmented.
         let disk = if metadata.is_file() { metadata.blocks() / 128 } else { 0 };
         kept.insert(relative, (metadata.mode(), times, content, Vec::new(), disk));
     }

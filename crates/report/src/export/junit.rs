@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chrono::NaiveDateTime;
-use kendall_evidence::expect::{Judged, Verdict};
+use kendall_evidence::expect::{ExpectationVerdict, Judged};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use crate::export::format::{Export, ExportError, Exported};
@@ -60,15 +60,15 @@ pub fn to_xml(expected: &Suite<'_>) -> String {
 
 fn status(judged: &Judged, allows_undecided: bool) -> TestCaseStatus {
     let mut status = match judged.verdict {
-        Verdict::Met => return TestCaseStatus::success(),
-        Verdict::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Verdict::Undecided if allows_undecided => TestCaseStatus::skipped(),
-        Verdict::Undecided => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        ExpectationVerdict::Met => return TestCaseStatus::success(),
+        ExpectationVerdict::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        ExpectationVerdict::Undecided if allows_undecided => TestCaseStatus::skipped(),
+        ExpectationVerdict::Undecided => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
     status.set_message(judged.to_string());
     match judged.verdict {
-        Verdict::Failed => _ = status.set_type("expectation"),
-        Verdict::Undecided if !allows_undecided => _ = status.set_type("undecided"),
+        ExpectationVerdict::Failed => _ = status.set_type("expectation"),
+        ExpectationVerdict::Undecided if !allows_undecided => _ = status.set_type("undecided"),
         _ => {}
     }
     status

@@ -14,7 +14,7 @@ const STEPS: u32 = 120;
 pub fn fitted(title: String, fit: &Fit) -> Picture {
     let closed = matches!(fit.points.first().map(|point| point.load), Some(Load::Closed { .. }));
     let across = if closed { "users" } else { "arrival rate [1/s]" };
-    let plot = |title: &str, kind, of: Of, seen: Seen| Plot {
+    let plot = |title: &str, kind, of: Of, seen: MeasuredValue| Plot {
         across: Axis::new(across, AxisKind::Numbers),
         upwards: Axis::new(title, kind),
         series: series(fit, of, seen),
@@ -38,9 +38,9 @@ pub fn fitted(title: String, fit: &Fit) -> Picture {
 }
 
 type Of = fn(&Candidate, &Load) -> Option<f64>;
-type Seen = fn(&Observation) -> (Option<f64>, Option<f64>);
+type MeasuredValue = fn(&Observation) -> (Option<f64>, Option<f64>);
 
-fn series(fit: &Fit, of: Of, seen: Seen) -> Vec<Series> {
+fn series(fit: &Fit, of: Of, seen: MeasuredValue) -> Vec<Series> {
     let measured = fit.points.iter().filter_map(|point| Some((point.load.size(), seen(point).0?)));
     let intervals = fit.points.iter().filter_map(|point| match seen(point) {
         (Some(value), Some(half)) => Some((point.load.size(), value - half, value + half)),

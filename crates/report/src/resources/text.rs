@@ -1,7 +1,7 @@
 //! What was seen of a process, for the terminal.
 
 use kendall_analysis::{Bottleneck, RequestSplit};
-use kendall_probe::{Connections, Place, Profile, Summary, Use};
+use kendall_probe::{Connections, Profile, Summary, ThreadState, Use};
 
 use crate::flame::functions;
 use kendall_stats::number::{NONE, percent, significant, time};
@@ -150,7 +150,7 @@ fn machine(summary: &Summary) -> Option<String> {
 fn threads(server: &Use) -> String {
     let mut text = format!("\n{:<24} {:>6} {:>8}  found\n", "thread", "cores", "waiting");
     for thread in &server.threads {
-        let place = |(place, share): &(Place, f64)| format!("{} {}", place.name(), percent(*share));
+        let place = |(place, share): &(ThreadState, f64)| format!("{} {}", place.name(), percent(*share));
         let places: Vec<String> = thread.places.iter().take(3).map(place).collect();
         let (cores, waiting) = (significant(thread.cpu_cores, 2), percent(thread.waiting));
         text += &format!("{:<24} {cores:>6} {waiting:>8}  {}\n", thread.thread, places.join(", "));

@@ -2,7 +2,7 @@
 
 use kendall_analysis::{EffectsSeen, ExpectedAt, Knee, Report, Scaling, UslSeen};
 use kendall_evidence::effects::{Cell, effects};
-use kendall_evidence::expect::{Judged, Verdict};
+use kendall_evidence::expect::{ExpectationVerdict, Judged};
 use kendall_report::figure::{self, Figure, Named};
 use kendall_report::{page, paper};
 
@@ -13,7 +13,7 @@ fn full() -> Report {
     let mut report = sample::report();
     let judged = Judged {
         expected: "mean<30ms".parse().unwrap(),
-        verdict: Verdict::Met,
+        verdict: ExpectationVerdict::Met,
         seen: None,
         at_least: false,
         why: None,

@@ -4,7 +4,7 @@ use kendall_analysis::{
     Counts, Factor, FactorKind, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity,
     TrialLine, findings,
 };
-use kendall_evidence::check::{self, Check, Verdict};
+use kendall_evidence::check::{self, AssumptionVerdict, Check};
 use kendall_station::{Answer, By, Estimate, Quantile, Summary};
 
 fn answer(mean_s: Estimate) -> Answer {
@@ -368,12 +368,12 @@ fn a_broken_assumption_is_told_once_at_its_worst_and_what_holds_is_not() {
     };
     let with = |report: &mut Report| {
         report.checks = vec![
-            checked(Check::Rate, Verdict::Broken, "40/s", -0.1),
-            checked(Check::Rate, Verdict::Broken, "80/s", -0.3),
-            checked(Check::Rate, Verdict::Holds, "120/s", 0.0),
+            checked(Check::Rate, AssumptionVerdict::Broken, "40/s", -0.1),
+            checked(Check::Rate, AssumptionVerdict::Broken, "80/s", -0.3),
+            checked(Check::Rate, AssumptionVerdict::Holds, "120/s", 0.0),
             // The report has its own sentences for these.
-            checked(Check::LittlesLaw, Verdict::Broken, "40/s", 0.2),
-            checked(Check::Order, Verdict::CannotTell, "40/s", 0.2),
+            checked(Check::LittlesLaw, AssumptionVerdict::Broken, "40/s", 0.2),
+            checked(Check::Order, AssumptionVerdict::CannotTell, "40/s", 0.2),
         ];
     };
     assert_says(with, "At 80/s: Requests left at 14/s, not at 20/s. The same holds at 40/s.");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use made::{axis, figure, layer, numbers, plot, short_numbers};
 
-type Place = (f64, f64);
+type Point = (f64, f64);
 type Colour = [u8; 3];
 
 // Of figure.css, in light colours.
@@ -67,7 +67,7 @@ impl<'p> Shown<'p> {
     }
 
     /// The pixel at shares of the plotting area, from its left and from its foot.
-    fn at(&self, right: f64, up: f64) -> Place {
+    fn at(&self, right: f64, up: f64) -> Point {
         let [x0, y0, x1, y1] = self.area();
         (x0 + right * (x1 - x0), y1 - up * (y1 - y0))
     }

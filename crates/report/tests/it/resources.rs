@@ -3,7 +3,7 @@
 use kendall_analysis::Bottleneck;
 use kendall_analysis::{Finding, Report, RequestSplit, Resources, Severity, SplitPart, SplitPlace, findings};
 use kendall_probe::{
-    Cost, Line, Lock, MachineUse, Place, Places, Profile, Role, Summary, ThreadUse, Timeline, Use,
+    Cost, Line, Lock, MachineUse, Places, Profile, Role, Summary, ThreadState, ThreadUse, Timeline, Use,
 };
 use kendall_report::{page, resources};
 
@@ -15,7 +15,7 @@ fn summary() -> Summary {
         thread: name.into(),
         cpu_cores,
         waiting: 0.1,
-        places: vec![(Place::Running, 0.8), (Place::Lock, 0.2)],
+        places: vec![(ThreadState::Running, 0.8), (ThreadState::Lock, 0.2)],
     };
     let line = |role, thread: &str| Line {
         role,
@@ -36,7 +36,7 @@ fn summary() -> Summary {
             run_queue_wait_s: Some((12e-6, 3e-3)),
             places: Some(Places {
                 looks: 40,
-                found: vec![(Place::Lock, 0.4, 1.2)],
+                found: vec![(ThreadState::Lock, 0.4, 1.2)],
                 lock,
                 ..Places::default()
             }),

@@ -1,7 +1,7 @@
 //! Single trials on a page: what is drawn, in which order, and how much of a page it may take.
 
 use kendall_analysis::{
-    AgainstLaw, Dispersion, Ended, Heat, Interval, Report, Spread, Stages, TrialView, Window, WindowOf,
+    AgainstLaw, Dispersion, EndedRequest, Heat, Interval, Report, Spread, Stages, TrialView, Window, WindowOf,
 };
 use kendall_record::Outcome;
 use kendall_report::page;
@@ -55,8 +55,8 @@ fn view(trial: &str, intervals: usize, requests: usize) -> TrialView {
             response_s: (0..=5).map(|at| 1e-3 * 2f64.powi(at)).collect(),
             counts: (0..50).collect(),
         },
-        slowest: vec![Ended { due_s: 0.3, out_s: 0.031, outcome: Outcome::Answered }],
-        failed: vec![Ended { due_s: 0.2, out_s: 0.01, outcome: Outcome::Refused }],
+        slowest: vec![EndedRequest { due_s: 0.3, out_s: 0.031, outcome: Outcome::Answered }],
+        failed: vec![EndedRequest { due_s: 0.2, out_s: 0.01, outcome: Outcome::Refused }],
         windows: vec![
             Window { of: WindowOf::Whole { slowest: 3 }, requests: (0..requests).map(stages).collect() },
             Window { of: WindowOf::Slowest, requests: (20..40).map(stages).collect() },

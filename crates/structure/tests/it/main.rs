@@ -5,4 +5,5 @@ mod doctests;
 mod floors;
 mod module_cycles;
 mod plain_words;
+mod type_names;
 mod versions;

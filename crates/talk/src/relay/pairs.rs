@@ -35,9 +35,9 @@ pub struct PairId(u64);
 #[error("the relay has {0} pairs, which is its limit")]
 pub struct TooManyPairs(pub usize);
 
-/// What is to be done with a datagram.
+/// What the relay does with a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DatagramAction {
     /// It announced a peer: this side (0 or 1) of the pair is at the address it came from. Nothing is to be sent.
     Seen {
         /// The pair.
@@ -123,35 +123,35 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// What is to be done with a datagram from an address.
-    pub fn handle(&mut self, now: Duration, from: SocketAddr, datagram: &[u8]) -> Verdict {
+    /// Decides what to do with a datagram from an address.
+    pub fn handle(&mut self, now: Duration, from: SocketAddr, datagram: &[u8]) -> DatagramAction {
         if let Some(token) = announced(datagram) {
             return self.announce(now, from, &token);
         }
-        let Some((id, side)) = self.addresses.get(&from) else { return Verdict::Drop };
+        let Some((id, side)) = self.addresses.get(&from) else { return DatagramAction::Drop };
         let pair = self.pairs.get_mut(id).expect("an address belongs to a pair");
-        let Some(to) = pair.addresses[1 - side] else { return Verdict::Drop };
+        let Some(to) = pair.addresses[1 - side] else { return DatagramAction::Drop };
         let since = now.saturating_sub(pair.last).as_secs_f64();
         pair.last = pair.last.max(now);
         pair.allowance = self.limits.burst.min(pair.allowance + since * self.limits.bytes_per_s);
         let bytes = datagram.len() as f64;
         if pair.allowance < bytes {
-            return Verdict::Drop;
+            return DatagramAction::Drop;
         }
         pair.allowance -= bytes;
-        Verdict::Forward(to)
+        DatagramAction::Forward(to)
     }
 
-    fn announce(&mut self, now: Duration, from: SocketAddr, token: &Token) -> Verdict {
-        let Some(&(id, side)) = self.tokens.get(token) else { return Verdict::Drop };
+    fn announce(&mut self, now: Duration, from: SocketAddr, token: &Token) -> DatagramAction {
+        let Some(&(id, side)) = self.tokens.get(token) else { return DatagramAction::Drop };
         // A socket is of one pair: the address of another cannot be taken over.
         if self.addresses.get(&from).is_some_and(|owner| *owner != (id, side)) {
-            return Verdict::Drop;
+            return DatagramAction::Drop;
         }
         let pair = self.pairs.get_mut(&id).expect("a token belongs to a pair");
         if let Some(before) = pair.addresses[side].replace(from) {
@@ -159,7 +159,7 @@ impl Pairs {
         }
         pair.last = pair.last.max(now);
         self.addresses.insert(from, (id, side));
-        Verdict::Seen { pair: id, side }
+        DatagramAction::Seen { pair: id, side }
     }
 }
 
@@ -185,23 +185,32 @@ mod tests {
     fn packets_go_to_the_other_peer_once_both_have_announced_themselves() {
         let mut pairs = pairs(Limits::default());
         let id = pairs.open(START, [[1; 16], [2; 16]]).unwrap();
-        assert_eq!(pairs.handle(START, at(1), &PACKET), Verdict::Drop);
-        assert_eq!(pairs.handle(START, at(1), &announcement(&[1; 16])), Verdict::Seen { pair: id, side: 0 });
-        assert_eq!(pairs.handle(START, at(1), &PACKET), Verdict::Drop);
-        assert_eq!(pairs.handle(START, at(2), &announcement(&[2; 16])), Verdict::Seen { pair: id, side: 1 });
-        assert_eq!(pairs.handle(START, at(1), &PACKET), Verdict::Forward(at(2)));
-        assert_eq!(pairs.handle(START, at(2), &PACKET), Verdict::Forward(at(1)));
-        assert_eq!(pairs.handle(START, at(3), &PACKET), Verdict::Drop);
-        assert_eq!(pairs.handle(START, at(3), &announcement(&[3; 16])), Verdict::Drop);
+        assert_eq!(pairs.handle(START, at(1), &PACKET), DatagramAction::Drop);
+        assert_eq!(
+            pairs.handle(START, at(1), &announcement(&[1; 16])),
+            DatagramAction::Seen { pair: id, side: 0 }
+        );
+        assert_eq!(pairs.handle(START, at(1), &PACKET), DatagramAction::Drop);
+        assert_eq!(
+            pairs.handle(START, at(2), &announcement(&[2; 16])),
+            DatagramAction::Seen { pair: id, side: 1 }
+        );
+        assert_eq!(pairs.handle(START, at(1), &PACKET), DatagramAction::Forward(at(2)));
+        assert_eq!(pairs.handle(START, at(2), &PACKET), DatagramAction::Forward(at(1)));
+        assert_eq!(pairs.handle(START, at(3), &PACKET), DatagramAction::Drop);
+        assert_eq!(pairs.handle(START, at(3), &announcement(&[3; 16])), DatagramAction::Drop);
 
         // The second peer's translator gives it another port.
-        assert_eq!(pairs.handle(START, at(4), &announcement(&[2; 16])), Verdict::Seen { pair: id, side: 1 });
-        assert_eq!(pairs.handle(START, at(1), &PACKET), Verdict::Forward(at(4)));
-        assert_eq!(pairs.handle(START, at(2), &PACKET), Verdict::Drop);
+        assert_eq!(
+            pairs.handle(START, at(4), &announcement(&[2; 16])),
+            DatagramAction::Seen { pair: id, side: 1 }
+        );
+        assert_eq!(pairs.handle(START, at(1), &PACKET), DatagramAction::Forward(at(4)));
+        assert_eq!(pairs.handle(START, at(2), &PACKET), DatagramAction::Drop);
 
         pairs.close(id);
-        assert_eq!(pairs.handle(START, at(1), &PACKET), Verdict::Drop);
-        assert_eq!(pairs.handle(START, at(1), &announcement(&[1; 16])), Verdict::Drop);
+        assert_eq!(pairs.handle(START, at(1), &PACKET), DatagramAction::Drop);
+        assert_eq!(pairs.handle(START, at(1), &announcement(&[1; 16])), DatagramAction::Drop);
     }
 
     #[test]
@@ -210,8 +219,8 @@ mod tests {
         pairs.open(START, [[1; 16], [2; 16]]).unwrap();
         pairs.open(START, [[3; 16], [4; 16]]).unwrap();
         pairs.handle(START, at(1), &announcement(&[1; 16]));
-        assert_eq!(pairs.handle(START, at(1), &announcement(&[3; 16])), Verdict::Drop);
-        assert_eq!(pairs.handle(START, at(1), &announcement(&[2; 16])), Verdict::Drop);
+        assert_eq!(pairs.handle(START, at(1), &announcement(&[3; 16])), DatagramAction::Drop);
+        assert_eq!(pairs.handle(START, at(1), &announcement(&[2; 16])), DatagramAction::Drop);
     }
 
     #[test]
@@ -223,13 +232,16 @@ mod tests {
         pairs.handle(START, at(1), &announcement(&[1; 16]));
         pairs.handle(START, at(2), &announcement(&[2; 16]));
         let verdicts = [(); 3].map(|()| pairs.handle(START, at(1), &PACKET));
-        assert_eq!(verdicts, [Verdict::Forward(at(2)), Verdict::Forward(at(2)), Verdict::Drop]);
+        assert_eq!(
+            verdicts,
+            [DatagramAction::Forward(at(2)), DatagramAction::Forward(at(2)), DatagramAction::Drop]
+        );
         let later = START + Duration::from_millis(100);
-        assert_eq!(pairs.handle(later, at(1), &PACKET), Verdict::Forward(at(2)));
+        assert_eq!(pairs.handle(later, at(1), &PACKET), DatagramAction::Forward(at(2)));
 
         let silent = later + Duration::from_secs(10);
         assert!(pairs.open(silent, [[3; 16], [4; 16]]).is_ok());
-        assert_eq!(pairs.handle(silent, at(1), &PACKET), Verdict::Drop);
+        assert_eq!(pairs.handle(silent, at(1), &PACKET), DatagramAction::Drop);
     }
 
     proptest! {
@@ -251,11 +263,11 @@ mod tests {
                         }
                     }
                     1 => if let Some(id) = open.pop() { pairs.close(id) },
-                    2 => if matches!(pairs.handle(now, at(port), &announcement(&[token; 16])), Verdict::Seen { .. }) {
+                    2 => if matches!(pairs.handle(now, at(port), &announcement(&[token; 16])), DatagramAction::Seen { .. }) {
                         owner.retain(|_, held| *held != [token; 16]);
                         owner.insert(at(port), [token; 16]);
                     },
-                    _ => if let Verdict::Forward(to) = pairs.handle(now, at(port), &PACKET) {
+                    _ => if let DatagramAction::Forward(to) = pairs.handle(now, at(port), &PACKET) {
                         prop_assert_eq!(owner[&to][0] ^ 1, owner[&at(port)][0]);
                     },
                 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
-use super::{Limits, PairId, Pairs, Token, TooManyPairs, Verdict};
+use super::{DatagramAction, Limits, PairId, Pairs, Token, TooManyPairs};
 
 /// The longest datagram that is forwarded: CurveCP's have at most 1,440 bytes.
 const MOST_BYTES: usize = 1500;
@@ -17,9 +17,9 @@ const SEEN: usize = 1024;
 /// How often silent pairs are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(5);
 
-/// A peer has announced itself.
+/// The announcement of a peer's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct PeerAnnounced {
     /// The pair.
     pub pair: PairId,
     /// Whose token it was: the first or the second.
@@ -73,7 +73,7 @@ impl RelayHandle {
 pub struct Relay {
     socket: UdpSocket,
     shared: Arc<Shared>,
-    seen: mpsc::Sender<Seen>,
+    seen: mpsc::Sender<PeerAnnounced>,
 }
 
 impl Relay {
@@ -81,7 +81,10 @@ impl Relay {
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub async fn bind(address: SocketAddr, limits: Limits) -> io::Result<(Self, mpsc::Receiver<Seen>)> {
+    pub async fn bind(
+        address: SocketAddr,
+        limits: Limits,
+    ) -> io::Result<(Self, mpsc::Receiver<PeerAnnounced>)> {
         let socket = UdpSocket::bind(address).await?;
         let (seen, receiver) = mpsc::channel(SEEN);
         let shared = Shared { begin: Instant::now(), pairs: Mutex::new(Pairs::new(limits)) };
@@ -125,15 +128,15 @@ impl Relay {
     fn forward(&self, from: SocketAddr, datagram: &[u8]) {
         let verdict = self.shared.pairs().handle(self.shared.now(), from, datagram);
         match verdict {
-            Verdict::Forward(to) => {
+            DatagramAction::Forward(to) => {
                 // If the socket's buffer is full, the packet is lost, as on any link.
                 _ = self.socket.try_send_to(datagram, to);
             }
-            Verdict::Seen { pair, side } => {
+            DatagramAction::Seen { pair, side } => {
                 tracing::debug!(?pair, side, "a peer announced itself from {from}");
-                _ = self.seen.try_send(Seen { pair, side, address: from });
+                _ = self.seen.try_send(PeerAnnounced { pair, side, address: from });
             }
-            Verdict::Drop => {}
+            DatagramAction::Drop => {}
         }
     }
 }

@@ -47,7 +47,7 @@ impl Upload {
         Ok(Self { name, size: metadata.len(), file: Arc::new(file) })
     }
 
-    /// What the peer is told the file is called.
+    /// The name that the peer gets for the file.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! Peers for tests, and a relay that tells each where the other one is, as the directory does.
+//! Peers for tests, and a relay that gives each the address of its peer, as the directory does.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::relay::{Limits, PairId, Relay, RelayHandle, Seen, Token};
+use kendall_talk::relay::{Limits, PairId, PeerAnnounced, Relay, RelayHandle, Token};
 use kendall_talk::{
     Command, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport, SendError, Side, TalkId,
     Upload, converse,
@@ -53,8 +53,8 @@ pub(crate) async fn introduce(address: SocketAddr) -> Introduction {
 }
 
 /// Gives each side's address to the other one.
-async fn pass_on(mut seen: mpsc::Receiver<Seen>, other: [watch::Sender<Vec<SocketAddr>>; 2]) {
-    while let Some(Seen { side, address, .. }) = seen.recv().await {
+async fn pass_on(mut seen: mpsc::Receiver<PeerAnnounced>, other: [watch::Sender<Vec<SocketAddr>>; 2]) {
+    while let Some(PeerAnnounced { side, address, .. }) = seen.recv().await {
         other[side].send_if_modified(|known| {
             let new = !known.contains(&address);
             if new {
@@ -89,7 +89,7 @@ impl User {
     pub(crate) fn new(mut side: Side, stream: PeerStream) -> Self {
         let (commands, mut wanted) = mpsc::channel(16);
         let (happened, mut happens) = mpsc::channel(16);
-        // A user who writes without looking at what happens would wait for the conversation, and it for the user.
+        // A user who writes without reading events would wait for the conversation, and the conversation for the user.
         let (seen, events) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(event) = happens.recv().await {
@@ -133,7 +133,7 @@ impl User {
         }
     }
 
-    /// The next event. A conversation that ends without another one says why.
+    /// The next event. A conversation that ends without one returns why.
     async fn next(&mut self) -> Event {
         match self.events.recv().await {
             Some(event) => event.expect("it was taken"),

@@ -1,4 +1,4 @@
-//! The pipe to a browser: commands out, answers and events in, each JSON up to a zero byte.
+//! The pipe to a browser: commands in one direction, answers and events in the other, each JSON terminated by a zero byte.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::PATIENCE;
 
-/// Chromium reads from descriptor 3 and writes to 4, which only a shell can hand over without unsafe code. The shell also
-/// removes the profile when the browser has ended, whatever became of the tests. No run of tests takes ten minutes.
+/// Chromium reads from descriptor 3 and writes to 4, which only a shell can pass on without unsafe code. The shell also removes
+/// the profile once the browser has ended, however the tests ended. No run of tests takes ten minutes.
 const START: &str = r#"trap : INT TERM
 timeout --kill-after=5 600 chromium --user-data-dir="$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1
 rm -rf "$0" || { sleep 1; rm -rf "$0"; }"#;
@@ -43,12 +43,12 @@ pub(super) fn is_installed() -> bool {
     asked.is_ok_and(|status| status.success())
 }
 
-/// The wire, whatever a test that failed left of it: each command is whole.
+/// Locks the wire, even after a test that failed: each command is complete.
 pub(super) fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A browser's process, and what it said that nobody has asked for yet.
+/// A browser's process, and its events that no test has read yet.
 pub(super) struct Wire {
     process: Child,
     commands: Option<ChildStdin>,
@@ -145,7 +145,7 @@ impl Wire {
         }
     }
 
-    /// Forgets a session that is over.
+    /// Removes the events of a closed session.
     pub(super) fn close(&mut self, session: &str) {
         self.events.remove(session);
     }
@@ -164,7 +164,7 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        // Its pipe closed, the browser ends, and the shell that waits for it removes the profile.
+        // With its pipe closed, the browser ends, and the shell that waits for it removes the profile.
         drop(self.commands.take());
         let _ = self.process.wait();
     }

@@ -10,7 +10,7 @@ use super::draw::Draw;
 /// The seed of `make test`.
 const SEED: u64 = 21;
 
-/// How many cases fail before the others are not tried any more.
+/// The number of failures after which no further case runs.
 const MOST_FAILURES: usize = 20;
 
 fn number(variable: &str) -> Option<u64> {
@@ -18,7 +18,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a whole number, not {text:?}")))
 }
 
-/// The number of the only case to try, where `KENDALL_FAULTS_CASE` names one, such as "files 17"; all are tried where it is unset.
+/// The number of the only case to run, where `KENDALL_FAULTS_CASE` names one, such as "files 17"; all run where it is unset.
 enum Only {
     All,
     Case(u64),
@@ -37,10 +37,10 @@ fn only(kind: &str) -> Only {
     }
 }
 
-/// Tries cases of a kind: `short` of them, or as many times more as `KENDALL_FAULTS_TIMES` says.
+/// Runs `short` cases of a kind, multiplied by `KENDALL_FAULTS_TIMES`.
 ///
 /// # Panics
-/// Where a case fails, when the others have been tried.
+/// Where a case fails, once the others have run.
 pub fn campaign(kind: &str, short: usize, case: impl Fn(u64, &mut Draw) -> Result<(), String> + Sync) {
     let seed = number("KENDALL_FAULTS_SEED").unwrap_or(SEED);
     let times = number("KENDALL_FAULTS_TIMES").unwrap_or(1);
@@ -51,7 +51,7 @@ pub fn campaign(kind: &str, short: usize, case: impl Fn(u64, &mut Draw) -> Resul
     };
     let next = AtomicU64::new(first);
     let failures = Mutex::new(Vec::new());
-    // A case waits for a process or a socket most of its time.
+    // A case mostly waits for a process or a socket.
     let threads = 2 * thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..threads {

@@ -1,4 +1,4 @@
-//! What chance decides about a case: a pure function of the seed, the kind and the number of the case.
+//! The random choices of a case: a pure function of the seed, the kind and the number of the case.
 
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -23,12 +23,12 @@ impl Draw {
         if end == 0 { 0 } else { self.0.random_range(0..end) }
     }
 
-    /// True in `chance` of a hundred cases.
+    /// True with a probability of `chance` percent.
     pub fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
-    /// One of several.
+    /// One element of a list.
     ///
     /// # Panics
     /// Where the list is empty.

@@ -1,4 +1,4 @@
-//! Damage to valid input: bytes that are cut, changed, moved and repeated, and text whose numbers, values and nesting are hostile.
+//! Damage to valid input: cut, changed, moved and repeated bytes, and text with hostile numbers, values and nesting.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ fn damage(bytes: &mut Vec<u8>, draw: &mut Draw) {
             let noise = draw.bytes(over.len());
             bytes[over].copy_from_slice(&noise);
         }
-        // Lengths and counts of binary formats, as large as they can be.
+        // Lengths and counts of binary formats, as large as possible.
         5 => {
             let over = range(length.min(1 << 16), draw);
             let end = over.start + over.len().min(8);
@@ -64,7 +64,7 @@ fn range(length: usize, draw: &mut Draw) -> Range<usize> {
     one.min(other)..one.max(other)
 }
 
-/// What stands in place of a number or a value.
+/// Replacements for a number or a value.
 const VALUES: &[&str] = &[
     "0",
     "-1",
@@ -107,7 +107,7 @@ const VALUES: &[&str] = &[
     "",
 ];
 
-/// Damages text: mostly so that it is still of its format.
+/// Damages text, mostly so that it keeps its format.
 pub fn damaged_text(valid: &str, draw: &mut Draw) -> Vec<u8> {
     if draw.percent(15) {
         return damaged(valid.as_bytes(), draw);
@@ -135,7 +135,7 @@ pub fn damaged_text(valid: &str, draw: &mut Draw) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The places of values: numbers and texts in quotation marks.
+/// The ranges of values: numbers and texts in quotation marks.
 fn values(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();

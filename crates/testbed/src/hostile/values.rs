@@ -20,7 +20,7 @@ const TEXTS: &str = "\
     %s%n%x ${HOME} $(id) `id` - -- -x --no-such --help = =x @ @none * ? \\ \" ' null true { } [ {} [] {\"a\": a=b=c key= \
     a,b,,c , ,,,, : :: x/y/z on off auto ?u?l?q ( (?P<x a{99999} [\\p{L}&&[^a]]{100} (a*)*b é\u{301}\u{301} 🦀🦀🦀 \u{202e}gnp.exe";
 
-/// What has blanks, or acts on a terminal.
+/// Values with blanks, or with control codes of a terminal.
 const CONTROLS: &[&str] = &[
     "",
     " ",
@@ -62,7 +62,7 @@ const PATHS: &str = "\
     /dev/stdin /dev/random /proc/self/environ /proc/self/mem notes x.toml net.toml key lines.txt words.txt folder/new new \
     new/new/new - ~/none new\u{1b}[31m 🦀";
 
-/// A value for an option or argument whose value has a name such as FILE or N: mostly one that is hostile for its kind.
+/// A value for an option or argument with a value name such as FILE or N, mostly one that is hostile for its kind.
 pub fn value(name: &str, draw: &mut Draw) -> OsString {
     let class = match draw.below(10) {
         0..6 => of_name(name),
@@ -126,7 +126,7 @@ fn of_name(name: &str) -> &'static str {
     }
 }
 
-/// Values that no list has: very long ones, and bytes that are no text.
+/// Values outside all lists: very long ones, and bytes that are not text.
 fn odd(draw: &mut Draw) -> OsString {
     let length = [300, 5_000, 100_000][draw.below(3)];
     match draw.below(6) {

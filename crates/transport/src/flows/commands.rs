@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kendall_archive::{utc_now, write_json};
 use kendall_flows::{ABOUT, Competition, TOURNAMENT, Tournament, competition, handshakes};
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_system::{
     Caller, Console, Kind as Values, Parameter, Settings, Subcommand, SubcommandEnd, Subcommands,
 };
@@ -29,7 +29,7 @@ const LINK: Parameter = Parameter {
     help: "the link, or several in a row with > between them: \"delay=10ms rate=10mbit queue=64k loss=1%\"; the server \
            sends, so a rate, queue or loss applies to its direction",
     kind: Values::Text(|text| {
-        Asked::read_row(text).map(drop).map_err(|fault| format!("cannot be used: {fault}"))
+        LinkSettings::read_row(text).map(drop).map_err(|fault| format!("cannot be used: {fault}"))
     }),
     default: Some("delay=10ms rate=10mbit queue=64k"),
 };

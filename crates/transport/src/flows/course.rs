@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kendall_archive::read_json;
-use kendall_flows::{LINK, SEEN, Seen, Traces};
+use kendall_flows::{ClientRecord, LINK, SEEN, Traces};
 use kendall_system::quoted;
 
 use super::plan::{PLAN, Plan, TROUBLE, Task};
@@ -74,7 +74,7 @@ pub(crate) fn plan_in(folder: &Path) -> Result<Plan, String> {
 }
 
 /// Writes the observations of the near end.
-pub(crate) fn write_seen(folder: &Path, seen: &Seen) -> Result<(), String> {
+pub(crate) fn write_seen(folder: &Path, seen: &ClientRecord) -> Result<(), String> {
     let path = folder.join(SEEN);
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
     kendall_files::replace(&path, text).map_err(|error| cannot("write", &path, &error))

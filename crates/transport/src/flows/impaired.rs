@@ -130,7 +130,7 @@ pub(crate) fn rows(results: &[Impaired]) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use kendall_flows::{FlowResult, Latency};
-    use kendall_link::Asked;
+    use kendall_link::LinkSettings;
 
     use super::*;
 
@@ -163,7 +163,7 @@ mod tests {
     fn every_condition_is_one_of_a_link_of_one_hop_and_of_several() {
         for link in ["delay=10ms rate=10mbit queue=64k", "delay=1ms > delay=2ms rate=10mbit"] {
             for condition in &CONDITIONS {
-                Asked::read_row(&condition.link(link)).unwrap();
+                LinkSettings::read_row(&condition.link(link)).unwrap();
             }
         }
     }

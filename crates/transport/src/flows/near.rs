@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use kendall_flows::{ECHO_PORT, Seen, Tick, Way};
+use kendall_flows::{ClientRecord, ECHO_PORT, LinkDirection, Tick};
 use kendall_record::clock::now_ns;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -41,7 +41,7 @@ const ECHO_LIMIT: Duration = Duration::from_secs(10);
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs the plan, and returns the observations.
-pub(crate) fn run(plan: &Plan, to: IpAddr) -> Result<Seen, String> {
+pub(crate) fn run(plan: &Plan, to: IpAddr) -> Result<ClientRecord, String> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the near end: {error}"))?;
     runtime.block_on(async {
@@ -100,7 +100,7 @@ async fn compete(
     idle: Duration,
     lasting: Duration,
     moving_after: Option<Duration>,
-) -> Seen {
+) -> ClientRecord {
     // Becomes true once the client has another address.
     let (move_now, is_moved) = watch::channel(false);
     let mover = moving_after.map(|after| {
@@ -122,15 +122,15 @@ async fn compete(
             let arrived = &arrived[number];
             let ended = match (flow.source, flow.way) {
                 (Source::Peer(peer), _) => receive_from(peer, to, &secrets, arrived).await,
-                (source, Way::Up) => upload(source, to, arrived, is_moved).await,
-                (source, Way::Down) => receive(source, to, arrived, is_moved).await,
+                (source, LinkDirection::Up) => upload(source, to, arrived, is_moved).await,
+                (source, LinkDirection::Down) => receive(source, to, arrived, is_moved).await,
             };
             let why = ended.err().unwrap_or_else(|| "the server closed it".into());
             format!("flow {} ({}): {why}", number + 1, flow.source)
         }));
     }
     let from_ns = now_ns() + i64::try_from(idle.as_nanos()).unwrap_or(i64::MAX);
-    let mut seen = Seen { from_ns, ..Seen::default() };
+    let mut seen = ClientRecord { from_ns, ..ClientRecord::default() };
     let mut tick = interval(EVERY);
     let end_ns = from_ns.saturating_add(i64::try_from(lasting.as_nanos()).unwrap_or(i64::MAX));
     while now_ns() < end_ns {
@@ -334,8 +334,8 @@ async fn answering(peer: Peer, to: IpAddr, secrets: &Path) -> io::Result<(Box<dy
 }
 
 /// Connects repeatedly, with one byte each.
-async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> Seen {
-    let mut seen = Seen::default();
+async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> ClientRecord {
+    let mut seen = ClientRecord::default();
     let from = tokio::time::Instant::now();
     // The packets that a tunnel's program sends before its other end exists wait for seconds, and do not belong to
     // a handshake.

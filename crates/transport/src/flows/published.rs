@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kendall_flows::{Competition, Way};
+use kendall_flows::{Competition, LinkDirection};
 use serde::Serialize;
 
 use super::source::{Flow, Source, read_flows};
@@ -104,7 +104,7 @@ impl Row {
 
     /// The flows of a run for one source; its own come last.
     pub(crate) fn flows(&self, source: Source) -> Vec<Flow> {
-        let own = |count, after| vec![Flow { source, after, way: Way::Down }; count];
+        let own = |count, after| vec![Flow { source, after, way: LinkDirection::Down }; count];
         match self.measure {
             Measure::Alone => own(1, Duration::ZERO),
             Measure::BesideTcp(count) => {

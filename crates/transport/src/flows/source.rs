@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use kendall_flows::{ECHO_PORT, Way};
+use kendall_flows::{ECHO_PORT, LinkDirection};
 use serde::{Deserialize, Serialize};
 
 use super::peer::Peer;
@@ -112,7 +112,7 @@ pub(crate) struct Flow {
     pub(crate) after: Duration,
     /// The direction of its bytes.
     #[serde(default)]
-    pub(crate) way: Way,
+    pub(crate) way: LinkDirection,
 }
 
 /// A flow that begins at once: "curve", "up:curve".
@@ -120,9 +120,10 @@ impl FromStr for Flow {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (way, name) = text.strip_prefix("up:").map_or((Way::Down, text), |name| (Way::Up, name));
+        let (way, name) =
+            text.strip_prefix("up:").map_or((LinkDirection::Down, text), |name| (LinkDirection::Up, name));
         let source: Source = name.parse()?;
-        if source.kind().is_none() && way == Way::Up {
+        if source.kind().is_none() && way == LinkDirection::Up {
             return Err(format!("{source} sends from server to client only"));
         }
         Ok(Self { source, after: Duration::ZERO, way })

@@ -135,12 +135,12 @@ impl End {
         }
     }
 
-    /// Waits until it ends by itself; why it did.
+    /// Waits until it fails, and returns the error.
     pub(crate) fn failure(mut self) -> TunnelError {
         self.thread.take().unwrap().join().unwrap().unwrap_err()
     }
 
-    /// What it ended by.
+    /// Its error.
     pub(crate) fn end(mut self) -> Result<(), TunnelError> {
         self.stop.take().map(|stop| stop.send(()));
         self.thread.take().unwrap().join().unwrap()

@@ -1,4 +1,4 @@
-//! A site over real connections, with runs made for the purpose.
+//! Tests a site over real connections, with runs made for the purpose.
 
 mod entrance;
 
@@ -20,7 +20,7 @@ use crate::analysis::Analysis;
 use crate::events::MOST_WATCHERS;
 use crate::{Server, Site, WebError};
 
-/// A site that is served until this is dropped.
+/// A site that runs until it is dropped.
 struct Served {
     address: SocketAddr,
     url: String,
@@ -40,7 +40,7 @@ fn site(folder: &Path, listen: &str) -> Site {
     }
 }
 
-/// An analysis that counts the reports that it writes, and compares nothing.
+/// An analysis that counts the reports that it writes, and cannot compare.
 fn counting(reports: &Arc<AtomicUsize>) -> Analysis {
     let reports = Arc::clone(reports);
     Analysis {
@@ -88,7 +88,7 @@ impl Served {
         stream
     }
 
-    /// Sends a request with these lines beside, and reads all that comes.
+    /// Sends a request with these additional lines, and reads everything that comes back.
     fn ask(&self, method: &str, path: &str, lines: &[&str]) -> Answer {
         let mut stream = self.connect();
         let host = if lines.iter().any(|line| line.starts_with("Host:")) {
@@ -110,13 +110,13 @@ impl Served {
         self.ask("GET", path, &[])
     }
 
-    /// The cookie of a browser that opened the address that kendall printed.
+    /// The cookie of a browser that opened the URL that kendall printed.
     fn cookie(&self) -> String {
         let (_, token) = self.url.split_once("?token=").unwrap();
         format!("Cookie: kendall-{}={token}", self.address.port())
     }
 
-    /// A run that is done, in its folder.
+    /// A finished run, in its folder.
     fn run(&self, experiment: &str, stamp: &str) -> PathBuf {
         run(self.folder.path(), experiment, stamp, "2026-11-21T04:10:05Z")
     }
@@ -126,7 +126,7 @@ fn run(results: &Path, experiment: &str, stamp: &str, started_utc: &str) -> Path
     let folder = results.join(experiment).join(stamp);
     fs::create_dir_all(folder.join("trials/001-rate=20")).unwrap();
     fs::write(folder.join("trials/001-rate=20/answer.json"), "{}").unwrap();
-    // It asks git for a revision, which takes its time.
+    // It asks git for a revision, which takes a moment.
     static HERE: OnceLock<Manifest> = OnceLock::new();
     let mut manifest = HERE.get_or_init(|| Manifest::here("", 1)).clone();
     manifest.experiment = experiment.into();
@@ -138,7 +138,7 @@ fn run(results: &Path, experiment: &str, stamp: &str, started_utc: &str) -> Path
     folder
 }
 
-/// What a run says that this process is at.
+/// The live state of a run in this process.
 fn live() -> Live {
     Live {
         process: Process::here(),
@@ -162,7 +162,7 @@ fn with_samples(mut live: Live, count: u32) -> Live {
     live
 }
 
-/// Events as they come, each as its number and its data.
+/// Events as they arrive, each with its number and its data.
 fn events(site: &Served, path: &str, lines: &str) -> mpsc::Receiver<(String, serde_json::Value)> {
     let mut stream = site.connect();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", site.address).unwrap();
@@ -197,7 +197,7 @@ fn a_thousand_runs_are_listed_and_searched_quickly_and_read_once() {
     let reading = began.elapsed();
     assert!(first.status == 200 && first.body.contains("1000 runs, page 1 of 25"), "{}", first.body);
     assert_eq!(first.body.matches("<li class=\"run ").count(), crate::runs::ON_A_PAGE);
-    // All were read; a page after that reads only when files changed. Generous, since tests share the machine.
+    // All were read; a page after that reads only changed files. Generous, since tests share the machine.
     thread::sleep(Duration::from_millis(1100));
     let began = Instant::now();
     let found = site.get("/list?q=EXPERIMENT-3+run-0003");
@@ -209,11 +209,11 @@ fn a_thousand_runs_are_listed_and_searched_quickly_and_read_once() {
         "{}",
         found.body
     );
-    // The newest first, whatever their names are.
+    // The newest first, whatever the names are.
     let months: Vec<&str> =
         first.body.match_indices("caption\">2026-").map(|(at, _)| &first.body[at + 9..at + 19]).collect();
     assert!(months.is_sorted_by(|a, b| a >= b) && months.len() == crate::runs::ON_A_PAGE, "{months:?}");
-    // A new one is there a second later, and one that is gone is not.
+    // A new run appears a second later, and a removed one disappears.
     run(site.folder.path(), "fresh", "run", "2027-01-01T00:00:00Z");
     fs::remove_dir_all(site.folder.path().join("experiment-3/run-0003")).unwrap();
     thread::sleep(Duration::from_millis(1100));
@@ -319,7 +319,7 @@ fn who_watches_gets_all_first_then_what_is_new_and_goes_on_where_it_was() {
     let (_, next) = all.recv_timeout(PATIENCE).unwrap();
     let samples = &next["live"]["samples"];
     assert_eq!((samples["first"].as_u64(), samples["at_s"].as_array().unwrap().len()), (Some(3), 2));
-    // After a lost connection, by the browser's header or by the page's address.
+    // After a lost connection, by the browser's header or by the page's URL.
     for (path, lines) in [
         ("/events/e/r".to_owned(), format!("Last-Event-ID: {mark}\r\n")),
         (format!("/events/e/r?since={mark}"), String::new()),
@@ -327,13 +327,13 @@ fn who_watches_gets_all_first_then_what_is_new_and_goes_on_where_it_was() {
         let (_, event) = events(&site, &path, &lines).recv_timeout(PATIENCE).unwrap();
         assert_eq!(event["live"]["samples"], *samples, "{path}");
     }
-    // A mark of another process, or none at all, is no reason to leave anything out.
+    // With a mark of another process, or an invalid one, everything is sent.
     for mark in ["1-1.4", "nonsense", "", "9.9.9"] {
         let lines = format!("Last-Event-ID: {mark}\r\n");
         let (_, event) = events(&site, "/events/e/r", &lines).recv_timeout(PATIENCE).unwrap();
         assert_eq!(event["live"]["samples"]["at_s"].as_array().unwrap().len(), 5, "{mark}");
     }
-    // One that was killed cannot say so, but its process is gone.
+    // A killed run cannot write its end, but its process has ended.
     let mut manifest = Manifest::read(&run).unwrap();
     manifest.ended_utc = None;
     manifest.write(&run).unwrap();
@@ -393,7 +393,7 @@ fn what_cannot_be_compared_is_said_with_its_reason() {
     assert!(site.get("/compare").body.contains("Compare two runs"));
 }
 
-/// The analysis that a site has when nothing else is put in its place.
+/// The default analysis of a site.
 #[test]
 fn a_folder_without_a_run_has_no_report_and_is_not_compared() {
     let site = served();

@@ -1,6 +1,6 @@
 //! Whether two numbers agree.
 
-use crate::check::{Check, Finding, Verdict};
+use crate::check::{AssumptionVerdict, Check, Finding};
 
 /// How far a number is from what it should be, as a share of that.
 pub(super) fn apart(found: f64, expected: f64) -> f64 {
@@ -17,7 +17,10 @@ pub(super) fn agreement(
     holds: String,
     broken: String,
 ) -> Finding {
-    let (verdict, sentence) =
-        if effect.abs() <= within { (Verdict::Holds, holds) } else { (Verdict::Broken, broken) };
+    let (verdict, sentence) = if effect.abs() <= within {
+        (AssumptionVerdict::Holds, holds)
+    } else {
+        (AssumptionVerdict::Broken, broken)
+    };
     Finding::new(check, verdict, sentence).effect(what, effect)
 }

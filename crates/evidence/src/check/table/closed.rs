@@ -2,7 +2,7 @@
 
 use super::agreement::{agreement, apart};
 use super::{COMPUTED, DIGITS, Known};
-use crate::check::{Check, Finding, Verdict};
+use crate::check::{AssumptionVerdict, Check, Finding};
 use kendall_stats::number::{significant, time};
 
 /// The interactive response-time law (Denning and Buzen 1978, section 4).
@@ -55,5 +55,9 @@ fn one_of_two(first: &Known<'_>, second: &Known<'_>) -> Option<Finding> {
     );
     let place = format!("{} and {}", throughput.row.place(), response.row.place());
     let effect = apart(of_throughput, of_response);
-    Some(Finding::new(Check::InteractiveLaw, Verdict::Broken, sentence).effect("users", effect).at(place))
+    Some(
+        Finding::new(Check::InteractiveLaw, AssumptionVerdict::Broken, sentence)
+            .effect("users", effect)
+            .at(place),
+    )
 }

@@ -5,7 +5,7 @@ use kendall_station::Servers;
 use super::agreement::{agreement, apart};
 use super::{COMPUTED, DIGITS, Known};
 use crate::check::grade::off;
-use crate::check::{Check, Finding, Verdict};
+use crate::check::{AssumptionVerdict, Check, Finding};
 use kendall_stats::number::{list, percent, significant, time};
 
 /// Above this utilisation the time to reach a steady mean grows as 1/(1 − ρ)².
@@ -80,7 +80,7 @@ pub(super) fn stability(known: &Known<'_>) -> Option<Finding> {
             }
         };
         let sentence = format!("Utilisation is {shown}: {mean}. Capacity is {capacity}/s.");
-        Finding::new(Check::Stability, Verdict::Broken, sentence)
+        Finding::new(Check::Stability, AssumptionVerdict::Broken, sentence)
     } else if utilisation > NEARLY_FULL {
         let sentence = format!(
             "Utilisation is {shown}: this close to 1 the mean depends on rare long queues, and an error of 1 % in the service time \
@@ -90,7 +90,7 @@ pub(super) fn stability(known: &Known<'_>) -> Option<Finding> {
         Finding::cannot_tell(Check::Stability, sentence)
     } else {
         let sentence = format!("Utilisation is {shown}; capacity is {capacity}/s.");
-        Finding::new(Check::Stability, Verdict::Holds, sentence)
+        Finding::new(Check::Stability, AssumptionVerdict::Holds, sentence)
     };
     Some(finding.effect("utilisation above 1", utilisation - 1.0))
 }
@@ -116,7 +116,7 @@ pub(super) fn formula_of(known: &Known<'_>) -> Option<Finding> {
     let (printed, right) = (time(printed_s), time(right_s));
     let finding = if closest(&nearest) <= COMPUTED {
         let sentence = format!("{name} has a mean response of {right}; {printed} is given.");
-        Finding::new(Check::Formula, Verdict::Holds, sentence)
+        Finding::new(Check::Formula, AssumptionVerdict::Holds, sentence)
     } else {
         let ways = significant(by_states_s * 1e3, 5);
         let slip = slip(printed_s, &station).map_or_else(String::new, |slip| format!(" {slip}"));
@@ -125,7 +125,7 @@ pub(super) fn formula_of(known: &Known<'_>) -> Option<Finding> {
              {printed} is given.{slip}",
             significant(right_s * 1e3, 5)
         );
-        Finding::new(Check::Formula, Verdict::Broken, sentence)
+        Finding::new(Check::Formula, AssumptionVerdict::Broken, sentence)
     };
     Some(finding.statistic("servers", m).effect("response", apart(printed_s, right_s)))
 }
@@ -210,7 +210,7 @@ pub(super) fn service_law(known: &Known<'_>) -> Option<Finding> {
         let sentence = format!(
             "The squared coefficient of variation of service is {shown}: close enough to exponential."
         );
-        Finding::new(Check::ServiceLaw, Verdict::Holds, sentence)
+        Finding::new(Check::ServiceLaw, AssumptionVerdict::Holds, sentence)
     } else {
         let waits = known.exponential().map_or_else(String::new, |station| {
             let (assumed, right) = (time(station.waiting_s), time(factor * station.waiting_s));
@@ -222,7 +222,7 @@ pub(super) fn service_law(known: &Known<'_>) -> Option<Finding> {
             "The squared coefficient of variation of service is {shown}, not 1: M/M/{servers} {}{waits}. Use M/{law}/{servers}.",
             off(factor)
         );
-        Finding::new(Check::ServiceLaw, Verdict::Broken, sentence)
+        Finding::new(Check::ServiceLaw, AssumptionVerdict::Broken, sentence)
     };
     Some(finding.effect("wait", factor - 1.0))
 }
@@ -278,6 +278,6 @@ pub(super) fn delay(rows: &[Known<'_>]) -> Option<Finding> {
         time(most),
         time(middle_s)
     );
-    let verdict = if share > 0.5 { Verdict::Broken } else { Verdict::CannotTell };
+    let verdict = if share > 0.5 { AssumptionVerdict::Broken } else { AssumptionVerdict::CannotTell };
     Some(Finding::new(Check::Delay, verdict, sentence).effect("response outside", share).at(list(&places)))
 }

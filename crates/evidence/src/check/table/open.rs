@@ -2,7 +2,7 @@
 
 use super::agreement::{agreement, apart};
 use super::{COMPUTED, Known};
-use crate::check::{Check, Finding, Verdict};
+use crate::check::{AssumptionVerdict, Check, Finding};
 use kendall_stats::number::{percent, significant, time};
 
 /// A rate that is further off than this is another rate.
@@ -60,14 +60,14 @@ pub(super) fn total_time(known: &Known<'_>) -> Option<Finding> {
             significant(rate_per_s, 3),
             time(arriving_s)
         );
-        Finding::new(Check::TotalTime, Verdict::Broken, sentence)
+        Finding::new(Check::TotalTime, AssumptionVerdict::Broken, sentence)
     } else {
         let sentence = format!(
             "{count} requests came in {}, and their responses add up to {}.",
             time(total_s),
             time(product_s)
         );
-        Finding::new(Check::TotalTime, Verdict::Holds, sentence)
+        Finding::new(Check::TotalTime, AssumptionVerdict::Holds, sentence)
     };
     Some(finding.effect("total time", apart(total_s, arriving_s)))
 }
@@ -90,17 +90,17 @@ pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
             "The server's capacity is {room} ({of}): {name} loses {share} of the requests, but the table reports {}.",
             if told == 0.0 { "none".to_owned() } else { percent(told) }
         );
-        Finding::new(Check::Room, Verdict::Broken, sentence)
+        Finding::new(Check::Room, AssumptionVerdict::Broken, sentence)
     } else if let Some(requests) = burst {
         let sentence = format!(
             "The server's capacity is {room} ({of}). With Poisson arrivals {name} loses {share}, but {requests} requests at once do \
              not fit: {} are rejected, or retried after seconds. A model with unlimited capacity does not show that.",
             requests - room as f64
         );
-        Finding::new(Check::Room, Verdict::Broken, sentence)
+        Finding::new(Check::Room, AssumptionVerdict::Broken, sentence)
     } else {
         let sentence = format!("The server's capacity is {room} ({of}): {name} loses {share}.");
-        Finding::new(Check::Room, Verdict::Holds, sentence)
+        Finding::new(Check::Room, AssumptionVerdict::Holds, sentence)
     };
     Some(finding.effect("requests turned away", lost))
 }
@@ -132,7 +132,7 @@ fn width(relative: f64, how: String) -> Finding {
     } else {
         Finding::new(
             Check::Precision,
-            Verdict::Holds,
+            AssumptionVerdict::Holds,
             format!("The mean response is known to about ±{shown}."),
         )
     };

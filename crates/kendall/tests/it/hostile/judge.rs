@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use super::process::{Ended, Sink, Start};
+use super::process::{FinishedProcess, Sink, Start};
 use super::secrets::SECRET;
 use super::world::{Entry, Snapshot, World, contains};
 
@@ -34,7 +34,7 @@ const DEBUG: &[&str] = &[
 ///
 /// # Errors
 /// Says what is wrong.
-pub(super) fn judge(start: &Start<'_>, ended: &Ended, before: &Snapshot) -> Result<(), String> {
+pub(super) fn judge(start: &Start<'_>, ended: &FinishedProcess, before: &Snapshot) -> Result<(), String> {
     let now = start.world.snapshot();
     let stderr = String::from_utf8_lossy(&ended.stderr);
     let wrong = |what: &str| {
@@ -135,7 +135,7 @@ fn plain(text: &str) -> String {
 }
 
 /// What was written, changed or left where no argument leads.
-fn stray(start: &Start<'_>, ended: &Ended, before: &Snapshot, now: &Snapshot) -> Option<String> {
+fn stray(start: &Start<'_>, ended: &FinishedProcess, before: &Snapshot, now: &Snapshot) -> Option<String> {
     let gone = before.keys().filter(|path| !now.contains_key(*path));
     let changed = now.iter().filter(|(path, entry)| before.get(*path) != Some(*entry)).map(|(path, _)| path);
     let is_partial =
@@ -175,13 +175,13 @@ fn is_named(entry: &str, arguments: &[OsString]) -> bool {
 }
 
 /// Whether text that came from a file or a peer acts on the terminal.
-pub(super) fn acts_on_terminal(ended: &Ended) -> bool {
+pub(super) fn acts_on_terminal(ended: &FinishedProcess) -> bool {
     let is_control = |byte: &u8| *byte < 0x20 && !b"\n\t".contains(byte);
     [&ended.stdout, &ended.stderr].into_iter().any(|text| text.iter().any(is_control))
 }
 
 /// Runs a start and judges it.
-pub(super) fn run(start: &Start<'_>) -> Result<Ended, String> {
+pub(super) fn run(start: &Start<'_>) -> Result<FinishedProcess, String> {
     let before = start.world.snapshot();
     let shown = shown(&start.arguments);
     let located = |why| format!("kendall {shown}\n  in {}: {why}", start.world.here().display());
@@ -204,7 +204,11 @@ fn shown(arguments: &[OsString]) -> String {
 }
 
 /// A world is used where a case needs nothing else of it.
-pub(super) fn try_in(world: &World, arguments: Vec<OsString>, goes_on: bool) -> Result<Ended, String> {
+pub(super) fn try_in(
+    world: &World,
+    arguments: Vec<OsString>,
+    goes_on: bool,
+) -> Result<FinishedProcess, String> {
     let stdout = Sink::Kept;
     run(&Start { world, arguments, stdin: Vec::new(), stdout, goes_on })
 }

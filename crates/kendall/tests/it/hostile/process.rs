@@ -45,7 +45,7 @@ pub(super) struct Start<'w> {
 }
 
 /// How it ended.
-pub(super) struct Ended {
+pub(super) struct FinishedProcess {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
@@ -73,7 +73,7 @@ impl Start<'_> {
     ///
     /// # Errors
     /// Fails where it passes a limit; it is killed then.
-    pub(super) fn run(&self) -> Result<Ended, String> {
+    pub(super) fn run(&self) -> Result<FinishedProcess, String> {
         let [stdin, stdout, stderr] =
             ["out/stdin", "out/stdout", "out/stderr"].map(|name| self.world.path(name));
         fs::write(&stdin, &self.stdin).unwrap();
@@ -110,7 +110,7 @@ impl Start<'_> {
             format!("{why}: {}", String::from_utf8_lossy(&said[..said.len().min(500)]))
         })?;
         let read = |path: &Path| fs::read(path).unwrap_or_default();
-        Ok(Ended { status, stdout: read(&stdout), stderr: read(&stderr), interrupted })
+        Ok(FinishedProcess { status, stdout: read(&stdout), stderr: read(&stderr), interrupted })
     }
 
     fn wait(&self, child: &mut Child, stdout: &Path) -> Result<(ExitStatus, u32), String> {

@@ -39,7 +39,7 @@ enum State {
     Greeting { _endpoint: Endpoint, framed: Framed<Stream>, until: Instant },
     /// The connection is the session's.
     Up { _endpoint: Endpoint, framed: Framed<Stream>, heard: Instant, asked: Option<Instant>, silent: bool },
-    /// Waits until this instant to connect again; for ever, if it is `None`.
+    /// Waits until this instant to reconnect; without one, it does not reconnect.
     Down { until: Option<Instant> },
 }
 
@@ -125,7 +125,7 @@ impl Link {
             State::Up { heard, asked: None, .. } => Some(*heard + timing.silence),
             State::Up { asked: Some(asked), silent: false, .. } => Some(*asked + timing.silence),
             State::Up { asked: Some(asked), silent: true, .. } => Some(*asked + 2 * timing.silence),
-            // A look-up ends by itself.
+            // A look-up has its own time limit.
             State::Connecting(_) => None,
             State::Down { until } => *until,
         }
@@ -165,7 +165,7 @@ impl Link {
         .await;
     }
 
-    /// Tells the server that the client leaves, and ends the connection.
+    /// Notifies the server that the client leaves, and ends the connection.
     pub(super) async fn leave(&mut self, within: Duration) {
         if let State::Up { framed, .. } = &mut self.state {
             ClientFrame::Detach.append(framed.outbox());

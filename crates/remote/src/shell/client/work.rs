@@ -1,4 +1,4 @@
-//! What a client is asked to do, what it works with, and how it ended.
+//! The task of a client, its terminal and streams, and how it ended.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub struct ClientSettings {
 pub enum Outcome {
     /// With the program.
     Exited(Exit),
-    /// The session goes on at the server.
+    /// The session continues at the server.
     Detached(SessionId),
     /// Another client has the session.
     TakenOver(SessionId),
@@ -90,7 +90,7 @@ pub enum Outcome {
     Ended,
     /// By this signal, twice or on a terminal.
     Signalled(u8),
-    /// What reads the output is gone.
+    /// The reader of the output has closed it.
     OutputClosed,
 }
 

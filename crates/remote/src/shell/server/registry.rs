@@ -106,7 +106,7 @@ impl Registry {
         let running: Vec<Running> =
             lock(&self.table).sessions.values_mut().filter_map(|entry| entry.running.take()).collect();
         for Running { requests, .. } in &running {
-            // One that has no place for this request sees that no further will come.
+            // A session without capacity for this request sees that no further ones will arrive.
             _ = requests.try_send(Request::Stop);
         }
         for Running { requests, task, .. } in running {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use kendall_talk::protocol::{FileFrame, Frame, VERSION};
-use kendall_talk::relay::{Limits, Pairs, Token, Verdict, announced, announcement};
+use kendall_talk::relay::{DatagramAction, Limits, Pairs, Token, announced, announcement};
 use kendall_talk::{Conversation, Outcome, TalkId};
 
 /// A body and what it takes as input.
@@ -133,7 +133,7 @@ fn relay(input: &[u8]) {
                 }
             }
             2 => {
-                if let Verdict::Seen { side, .. } = pairs.handle(now, from, &announcement(&token)) {
+                if let DatagramAction::Seen { side, .. } = pairs.handle(now, from, &announcement(&token)) {
                     assert_eq!(side, usize::from(token[0] % 2));
                     owner.retain(|_, held| *held != token);
                     owner.insert(from, token);
@@ -145,7 +145,7 @@ fn relay(input: &[u8]) {
             }
             _ => {
                 let datagram = vec![operand; usize::from(operand) * 6];
-                if let Verdict::Forward(to) = pairs.handle(now, from, &datagram) {
+                if let DatagramAction::Forward(to) = pairs.handle(now, from, &datagram) {
                     assert_eq!(owner[&to], tokens[&owner[&from]], "it stays in its pair");
                 }
             }

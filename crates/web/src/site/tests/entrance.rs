@@ -1,4 +1,4 @@
-//! Who may come in, and who may change something.
+//! Which requests may read, and which may start and stop runs.
 
 use kendall_archive::origin;
 
@@ -28,17 +28,17 @@ fn what_changes_something_comes_from_a_page_of_this_site() {
     assert!(stopped.status == 409 && stopped.body.contains("nothing to stop"), "{}", stopped.body);
     live().write(&run).unwrap();
     let foreign = post("/resume/e/r", &[&origin]);
-    assert!(foreign.status == 409 && foreign.body.contains("not begun by this user"), "{}", foreign.body);
+    assert!(foreign.status == 409 && foreign.body.contains("not started by this user"), "{}", foreign.body);
     let foreign = post("/stop/e/r", &[&origin]);
-    assert!(foreign.status == 409 && foreign.body.contains("not begun by this user"), "{}", foreign.body);
+    assert!(foreign.status == 409 && foreign.body.contains("not started by this user"), "{}", foreign.body);
     let page = site.get("/resume/e/r").body;
     assert!(page.contains("/bin/false run --resume") && !page.contains("<form"), "{page}");
     origin::sign(&run).unwrap();
     let page = site.get("/resume/e/r").body;
     assert!(page.contains("/bin/false run --resume") && page.contains("<form"), "{page}");
     let resumed = post("/resume/e/r", &[&origin]);
-    assert!(resumed.status == 409 && resumed.body.contains("goes on already"), "{}", resumed.body);
-    // The program here fails; the page says so.
+    assert!(resumed.status == 409 && resumed.body.contains("already running"), "{}", resumed.body);
+    // The program here fails, and the page shows that.
     let mut ended = live();
     ended.state = LiveState::Interrupted;
     ended.write(&run).unwrap();

@@ -9,8 +9,8 @@ use kendall_station::{Law, Station};
 use crate::Trial;
 use kendall_stats::{mean, variance};
 
-/// Trials of one combination beside the station that is to model them.
-pub(super) struct Seen<'a> {
+/// Trials of one combination of factors, and the station that is to model them.
+pub(super) struct TrialSet<'a> {
     pub(super) station: &'a Station,
     /// Each trial with its warm-up.
     pub(super) whole: Vec<Trial<'a>>,
@@ -19,7 +19,7 @@ pub(super) struct Seen<'a> {
     services_s: OnceCell<Vec<f64>>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> TrialSet<'a> {
     pub(super) fn new(trials: &[Trial<'a>], station: &'a Station) -> Self {
         let after = |trial: &Trial<'a>| {
             let mut rows: Vec<&RequestRow> =

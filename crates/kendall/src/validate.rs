@@ -1,0 +1,288 @@
+//! `kendall validate`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use kendall_evidence::expect::ExpectationVerdict;
+use kendall_lab::{
+    Compared, PeakSetting, Validated, Validation, ValidationError, ValidationEvent, ValidationReport,
+    with_server,
+};
+use kendall_stats::number::{self, significant};
+
+use crate::gate::Gate;
+use crate::interrupt::ctrl_c;
+use crate::options::{positive_time, share};
+use crate::record::new_folder;
+use crate::systems::SYSTEMS;
+use crate::target::{Target, TargetSettings};
+use crate::{INTERRUPTED, print, quiet};
+
+#[derive(Args)]
+pub(crate) struct ValidateOptions {
+    /// The server and the requests, as a URL, as for kendall load; or an experiment file, whose server is started
+    #[arg(value_name = "URL|EXPERIMENT")]
+    target: String,
+
+    #[command(flatten)]
+    asked: TargetSettings,
+
+    /// The loads to predict from, as shares of the capacity
+    #[arg(long, value_name = "SHARE,…", default_value = "20%,35%,50%", value_delimiter = ',', value_parser = load_share)]
+    low: Vec<f64>,
+
+    /// The loads to predict and then to measure
+    #[arg(long, value_name = "SHARE,…", default_value = "70%,85%,93%", value_delimiter = ',', value_parser = load_share)]
+    high: Vec<f64>,
+
+    /// Rounds; each measures every low load and the full load once, in an order that is drawn
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rounds: u32,
+
+    /// Duration of each low load and full load
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = positive_time)]
+    low_duration: Duration,
+
+    /// Duration of each predicted load. The p99 of short runs scatters: at 85 % of the capacity it takes about 200,000 requests to
+    /// measure it to 10 %
+    #[arg(short, long, value_name = "DURATION", default_value = "1m", value_parser = positive_time)]
+    duration: Duration,
+
+    /// The error of the mean and of p99 that is accepted beyond the noise of the measurement
+    #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = share)]
+    within: f64,
+
+    /// At most this many connections
+    #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    connections: u32,
+
+    /// Give up a request after this time
+    #[arg(short, long, value_name = "DURATION", default_value = "30s", value_parser = positive_time)]
+    timeout: Duration,
+
+    /// Keep records and predictions in this new folder [default: results/validate/INSTANT]
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+
+    /// Seed of requests, arrivals, orders and simulations; drawn at random if left out, and printed
+    #[arg(long)]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    gate: Gate,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A share of the capacity that a server can sustain.
+fn load_share(text: &str) -> Result<f64, String> {
+    share(text).and_then(|share| {
+        if share > 0.0 && share < 1.0 { Ok(share) } else { Err("must be above 0 and below 100%".into()) }
+    })
+}
+
+pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
+    let folder = match &options.record {
+        Some(folder) => new_folder(folder).map(|()| folder.clone())?,
+        None => {
+            let folder = Path::new("results/validate").join(kendall_archive::folder_stamp());
+            new_folder(&folder)?;
+            folder
+        }
+    };
+    let cancel = ctrl_c()?;
+    let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
+    let setting =
+        |servers| PeakSetting { connections: options.connections, timeout: options.timeout, seed, servers };
+    let file = Path::new(&options.target);
+    let found = if file.extension().is_some_and(|extension| extension == "toml") {
+        ensure!(file.exists(), "there is no experiment file {}", file.display());
+        let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
+        let experiment = kendall_experiment::read(file, SYSTEMS)?;
+        with_server(&experiment, &program, &folder, |server| {
+            let setting = setting(server.servers.clone());
+            options.run(server.target, server.workload, &setting, &folder, &cancel)
+        })?
+    } else {
+        let target = Target::read(&options.target, &options.asked)?;
+        let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
+        options.run(&target.shown, &workload, &setting(quiet::servers(target.address)), &folder, &cancel)
+    };
+    let report = match found {
+        Err(ValidationError::Interrupted(folder)) => {
+            print::note(&format!("Interrupted; what was measured is in {}", folder.display()));
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        found => found?,
+    };
+    if options.json {
+        print::json(&report)?;
+    } else {
+        print::out(&(lines(&report, &folder).join("\n") + "\n"))?;
+    }
+    Ok(ExitCode::from(options.gate.status(Some(verdict(&report, options.within)), true)))
+}
+
+impl ValidateOptions {
+    fn run(
+        &self,
+        target: &str,
+        workload: &dyn Fn(u64) -> Result<Box<dyn kendall_load::Workload>, String>,
+        setting: &PeakSetting,
+        folder: &Path,
+        cancel: &AtomicBool,
+    ) -> Result<ValidationReport, ValidationError> {
+        if !self.json {
+            quiet::warn(&setting.servers);
+            let low = self.low_duration * (self.low.len() as u32 + 1) * self.rounds;
+            let high = (self.duration + self.low_duration) * self.high.len() as u32;
+            print::note(&format!("This takes about {}.", number::time((low + high).as_secs_f64() + 10.0)));
+        }
+        let validation = Validation {
+            target,
+            workload,
+            setting,
+            low: &self.low,
+            high: &self.high,
+            rounds: self.rounds,
+            low_duration: self.low_duration,
+            high_duration: self.duration,
+            folder,
+        };
+        let mut tell = |event: &ValidationEvent<'_>| {
+            if !self.json {
+                print::note(&line(event));
+            }
+        };
+        validation.run(&mut tell, cancel)
+    }
+}
+
+/// Whether every mean and every p99 is as near to its prediction as accepted; undecided where the noise of a measurement does not let
+/// it be said.
+fn verdict(report: &ValidationReport, within: f64) -> ExpectationVerdict {
+    let judged = report.loads.iter().flat_map(|load| &load.compared);
+    let judged = judged.filter(|compared| matches!(compared.quantity.as_str(), "mean" | "p99"));
+    let verdicts: Vec<ExpectationVerdict> = judged.map(|compared| judge(compared, within)).collect();
+    let any = |verdict| verdicts.contains(&verdict);
+    if any(ExpectationVerdict::Failed) || !report.no_prediction.is_empty() {
+        ExpectationVerdict::Failed
+    } else if verdicts.is_empty() || any(ExpectationVerdict::Undecided) {
+        ExpectationVerdict::Undecided
+    } else {
+        ExpectationVerdict::Met
+    }
+}
+
+/// A prediction against the interval of the measurement.
+fn judge(compared: &Compared, within: f64) -> ExpectationVerdict {
+    let measured_s = compared.measured_s;
+    let accepts = |truth_s: f64| (compared.predicted_s.value / truth_s - 1.0).abs() <= within;
+    let (low, high) = measured_s.interval.unwrap_or((measured_s.value, measured_s.value));
+    let predicted_s = compared.predicted_s.value;
+    let nearest = predicted_s.clamp(low, high);
+    if accepts(measured_s.value) {
+        ExpectationVerdict::Met
+    } else if accepts(nearest) {
+        ExpectationVerdict::Undecided
+    } else {
+        ExpectationVerdict::Failed
+    }
+}
+
+/// What happens, as a line.
+fn line(event: &ValidationEvent<'_>) -> String {
+    match event {
+        ValidationEvent::Light(light) => {
+            let most = light.throughput_per_s.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            let (users, per_s) = most.copied().unwrap_or_default();
+            format!(
+                "A request alone takes {}; with {users} users the server handles {}/s",
+                number::time(light.response_s),
+                significant(per_s, 3)
+            )
+        }
+        ValidationEvent::Round(round) => format!("Round {round} of low loads …"),
+        ValidationEvent::Repeated(name) => format!("  … {name} again, because other programs disturbed it"),
+        ValidationEvent::Predicted(predicted) => format!(
+            "{} of the capacity, {}/s: predicted at {} (BLAKE3 {}…); measuring …",
+            number::percent(predicted.share),
+            significant(predicted.prediction.rate_per_s, 4),
+            predicted.written_utc,
+            &predicted.blake3[..16]
+        ),
+        ValidationEvent::Measured(validated) => {
+            let compared = validated
+                .compared
+                .iter()
+                .map(|compared| format!("{} {:+.0} %", compared.quantity, 100.0 * compared.error));
+            format!("  predicted less measured: {}", compared.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn lines(report: &ValidationReport, folder: &Path) -> Vec<String> {
+    let mut lines =
+        vec![format!("{:<14} {:<6} {:>30} {:>30} {:>8}", "load", "", "predicted", "measured", "error")];
+    for load in &report.loads {
+        lines.extend(table(load));
+    }
+    let all: Vec<&Compared> = report.loads.iter().flat_map(|load| &load.compared).collect();
+    let inside = all.iter().filter(|compared| compared.inside).count();
+    lines.push(format!(
+        "{inside} of {} measured values lie within the interval of their prediction.",
+        all.len()
+    ));
+    lines.extend(report.no_prediction.iter().map(|why| format!("No prediction: {why}.")));
+    if report.repeated > 0 {
+        lines.push(format!("{} loads were repeated because other programs disturbed them.", report.repeated));
+    }
+    lines.push(format!("Records and predictions are in {}; seed {}.", folder.display(), report.seed));
+    lines
+}
+
+fn table(load: &Validated) -> Vec<String> {
+    let prediction = &load.predicted.prediction;
+    let place =
+        format!("{} {}/s", number::percent(load.predicted.share), significant(prediction.rate_per_s, 3));
+    let mut lines = Vec::new();
+    for (at, compared) in load.compared.iter().enumerate() {
+        let time = |estimate: kendall_station::Estimate| {
+            number::time_with_interval(estimate.value, estimate.interval)
+        };
+        lines.push(format!(
+            "{:<14} {:<6} {:>30} {:>30} {:>+6.1} %{}",
+            if at == 0 { place.as_str() } else { "" },
+            compared.quantity,
+            time(compared.predicted_s),
+            time(compared.measured_s),
+            100.0 * compared.error,
+            if compared.inside { "" } else { "  outside" },
+        ));
+    }
+    let simple = load.baselines.iter().filter_map(|baseline| {
+        let p99_s = baseline.p99_s?;
+        Some(format!("{} {}", baseline.baseline.name(), number::time(p99_s)))
+    });
+    lines.push(format!("{:<14} simple predictions of p99: {}", "", simple.collect::<Vec<_>>().join(", ")));
+    if load.generator_limited {
+        lines.push(format!("{:<14} Doubt: the generator limited this load.", ""));
+    }
+    if load.unstable {
+        lines.push(format!(
+            "{:<14} Doubt: the number of requests grew, so the rate exceeded the capacity.",
+            ""
+        ));
+    }
+    if load.disturbed {
+        lines.push(format!("{:<14} Doubt: other programs disturbed this load each time.", ""));
+    }
+    lines
+}

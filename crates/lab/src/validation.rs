@@ -1,0 +1,431 @@
+//! How right predictions are: low loads are measured, higher ones predicted before they are measured, and then measured.
+//!
+//! Everything alternates in rounds, so that a drift of the machine falls on all loads alike. A prediction is on disk, with its time and
+//! its hash, before the first request of the load that it is about. A load during which other programs disturbed the machine is
+//! repeated; that decision does not depend on any response time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kendall_analysis::generator::Trust;
+use kendall_analysis::{LowLoads, TrialResult, recorded_loads};
+use kendall_archive::utc_now;
+use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
+use kendall_load::{Progress, Workload};
+use kendall_prediction::{
+    BaselinePrediction, NoPrediction, NothingObserved, Prediction, Predictor, Question,
+};
+use kendall_record::RecordError;
+use kendall_station::Estimate;
+use kendall_stats::random::{Purpose, derive, stream, unit};
+use kendall_system::{Settings, Value};
+use serde::Serialize;
+
+use crate::load_trial::LoadTrial;
+use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
+use crate::surroundings::LoadedServers;
+use crate::trial::Bench;
+use crate::trial_error::TrialError;
+
+/// The first part of a load, which fills the server.
+const WARMUP: f64 = 0.1;
+/// A disturbed load is repeated this many times at most.
+const REPEATS: u32 = 2;
+/// The full load has this many times the users at which throughput stopped growing, so that it is at its end.
+const FULL: u32 = 2;
+/// No more users than this at full load.
+const MOST_USERS: u32 = 256;
+/// The quantiles that are compared.
+const COMPARED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+/// What is validated, and with which loads.
+pub struct Validation<'a> {
+    /// The server, as a URL that may be shown.
+    pub target: &'a str,
+    /// Makes the requests from a seed.
+    pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    /// How the server is loaded.
+    pub setting: &'a PeakSetting,
+    /// The loads to predict from, as shares of the capacity.
+    pub low: &'a [f64],
+    /// The loads to predict, as shares of the capacity.
+    pub high: &'a [f64],
+    /// How often each low load and the full load are measured.
+    pub rounds: u32,
+    /// How long a low load or a full load takes.
+    pub low_duration: Duration,
+    /// How long a predicted load takes.
+    pub high_duration: Duration,
+    /// The new folder for records and predictions.
+    pub folder: &'a Path,
+}
+
+/// What happens meanwhile.
+#[derive(Debug)]
+pub enum ValidationEvent<'a> {
+    /// The throughput of closed populations is known.
+    Light(&'a LightLoad),
+    /// A round of low loads begins, the first being 1.
+    Round(u32),
+    /// A load was disturbed and is made again.
+    Repeated(&'a str),
+    /// A prediction is on disk.
+    Predicted(&'a Predicted),
+    /// And the load that it is about was measured.
+    Measured(&'a Validated),
+}
+
+/// A prediction as it was written, before the load.
+#[derive(Clone, Debug, Serialize)]
+pub struct Predicted {
+    /// The share of the capacity.
+    pub share: f64,
+    /// When it was written.
+    pub written_utc: String,
+    /// The BLAKE3 hash of its file.
+    pub blake3: String,
+    /// The prediction.
+    pub prediction: Prediction,
+}
+
+/// A quantity that was predicted and measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// "mean" or "p99".
+    pub quantity: String,
+    /// The prediction; its interval is for a run of this length.
+    pub predicted_s: Estimate,
+    /// The measurement; its interval is the noise of the measurement.
+    pub measured_s: Estimate,
+    /// Predicted over measured, less 1.
+    pub error: f64,
+    /// Whether the measured value lies within the interval of the prediction.
+    pub inside: bool,
+}
+
+/// A load that was predicted and then measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Validated {
+    /// What was predicted.
+    pub predicted: Predicted,
+    /// The mean and quantiles that the run has enough requests for.
+    pub compared: Vec<Compared>,
+    /// What simple methods predict from the same data.
+    pub baselines: Vec<BaselinePrediction>,
+    /// Whether the generator limited the run.
+    pub generator_limited: bool,
+    /// Whether other programs disturbed the run, each time.
+    pub disturbed: bool,
+    /// Whether the number of requests grew, so that the rate exceeded the capacity.
+    pub unstable: bool,
+}
+
+/// All that was validated.
+#[derive(Clone, Debug, Serialize)]
+pub struct ValidationReport {
+    /// The server.
+    pub target: String,
+    /// The seed.
+    pub seed: u64,
+    /// The closed populations.
+    pub light: LightLoad,
+    /// The loads, in the order of measuring.
+    pub loads: Vec<Validated>,
+    /// Loads that could not be predicted, with the reason.
+    pub no_prediction: Vec<String>,
+    /// How many loads were repeated because they were disturbed.
+    pub repeated: u32,
+}
+
+/// Why a validation ended.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum ValidationError {
+    #[error(transparent)]
+    Load(#[from] PeakError),
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("the low loads give no prediction: {0}")]
+    Nothing(#[from] NothingObserved),
+    #[error("interrupted; what was measured is in {}", .0.display())]
+    Interrupted(PathBuf),
+}
+
+/// The server of an experiment, started for a validation.
+pub struct ExperimentServer<'a> {
+    /// What it is, to be shown.
+    pub target: &'a str,
+    /// Makes its requests from a seed.
+    pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    /// Its processes.
+    pub servers: LoadedServers,
+}
+
+/// Starts the server of an experiment's first combination, hands it to `use_it`, and stops it. `program` is the kendall program, which
+/// serves it; its log goes to `folder`.
+///
+/// # Errors
+/// Fails where the server cannot be started or stopped.
+pub fn with_server<T>(
+    experiment: &Experiment,
+    program: &Path,
+    folder: &Path,
+    use_it: impl FnOnce(&ExperimentServer<'_>) -> T,
+) -> Result<T, TrialError> {
+    let system = experiment.system;
+    let bench = Bench { program, system, bed: None, files: &experiment.folder };
+    let combination = &experiment.combinations()[0];
+    let server = bench.serve(combination, folder, None)?;
+    let workload =
+        |seed| bench.workload(server.address(), combination, seed).map_err(|error| error.to_string());
+    let servers = server.pid().map_or(LoadedServers::Unknown, |pid| LoadedServers::Known(vec![pid]));
+    let result = use_it(&ExperimentServer { target: &experiment.name, workload: &workload, servers });
+    server.stop()?;
+    Ok(result)
+}
+
+/// The arrivals of one load.
+#[derive(Clone, Copy)]
+enum Arriving {
+    AtRate(f64),
+    Users(u32),
+}
+
+impl Validation<'_> {
+    /// Measures, predicts and measures again.
+    ///
+    /// # Errors
+    /// Fails where the server answers nothing, where a record cannot be written, and when `cancel` is set.
+    pub fn run(
+        &self,
+        tell: &mut dyn FnMut(&ValidationEvent<'_>),
+        cancel: &AtomicBool,
+    ) -> Result<ValidationReport, ValidationError> {
+        let light = light_load(self.workload, self.setting, cancel)?;
+        tell(&ValidationEvent::Light(&light));
+        let mut series = Series { of: self, cancel, folders: Vec::new(), made: 0, repeated: 0 };
+        let users = (FULL * light.users()).min(MOST_USERS).min(self.setting.connections);
+        let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
+        let mut capacity_per_s = at_full.into_iter().fold(0.0, f64::max);
+        for round in 0..self.rounds {
+            tell(&ValidationEvent::Round(round + 1));
+            series.round(round, capacity_per_s, users, tell)?;
+            if let Some(measured) = series.observed()?.capacity_per_s() {
+                capacity_per_s = measured;
+            }
+        }
+        let (mut loads, mut no_prediction) = (Vec::new(), Vec::new());
+        for (at, share) in self.high.iter().enumerate() {
+            // The capacity of this minute.
+            series.full(&format!("full-{}", at + 1), users, tell)?;
+            match series.validate(*share, &light, tell)? {
+                Ok(validated) => {
+                    tell(&ValidationEvent::Measured(&validated));
+                    loads.push(validated);
+                }
+                Err(why) => no_prediction.push(why.to_string()),
+            }
+        }
+        let report = ValidationReport {
+            target: self.target.into(),
+            seed: self.setting.seed,
+            light,
+            loads,
+            no_prediction,
+            repeated: series.repeated,
+        };
+        kendall_archive::write_json(&self.folder.join("validation.json"), &report)?;
+        Ok(report)
+    }
+
+    fn load(&self, arriving: Arriving, duration: Duration) -> Result<Load, TrialError> {
+        let mut settings = Settings::defaults(LOAD);
+        match arriving {
+            Arriving::AtRate(rate_per_s) => settings.set("rate", Value::Number(rate_per_s)),
+            Arriving::Users(users) => {
+                settings.set("arrivals", Value::Word("closed".into()));
+                settings.set("users", Value::Whole(users.into()));
+            }
+        }
+        settings.set("duration", Value::Time(duration));
+        settings.set("warmup", Value::Time(duration.mul_f64(WARMUP)));
+        settings.set("connections", Value::Whole(self.setting.connections.into()));
+        settings.set("timeout", Value::Time(self.setting.timeout));
+        Load::new(&settings, Path::new("."))
+            .map_err(|(name, why)| TrialError::Workload { system: "a load", why: format!("{name}: {why}") })
+    }
+}
+
+/// The loads of a validation, as they are made.
+struct Series<'a> {
+    of: &'a Validation<'a>,
+    cancel: &'a AtomicBool,
+    /// The records that predictions are made from.
+    folders: Vec<PathBuf>,
+    made: u32,
+    repeated: u32,
+}
+
+impl Series<'_> {
+    /// The low loads and the full load once each, in an order that is drawn.
+    fn round(
+        &mut self,
+        round: u32,
+        capacity_per_s: f64,
+        users: u32,
+        tell: &mut dyn FnMut(&ValidationEvent<'_>),
+    ) -> Result<(), ValidationError> {
+        let mut order: Vec<Option<f64>> = self.of.low.iter().copied().map(Some).chain([None]).collect();
+        let mut rng = stream(self.of.setting.seed, Purpose::Order, u64::from(round));
+        for last in (1..order.len()).rev() {
+            order.swap(last, (unit(&mut rng) * (last + 1) as f64) as usize);
+        }
+        for share in order {
+            match share {
+                None => self.full(&format!("full-round-{}", round + 1), users, tell)?,
+                Some(share) => {
+                    let name = format!("low-{:.0}-round-{}", share * 100.0, round + 1);
+                    let arriving = Arriving::AtRate(share * capacity_per_s);
+                    let (folder, _) = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                    self.folders.push(folder);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn full(
+        &mut self,
+        name: &str,
+        users: u32,
+        tell: &mut dyn FnMut(&ValidationEvent<'_>),
+    ) -> Result<(), ValidationError> {
+        let (folder, _) = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, tell)?;
+        self.folders.push(folder);
+        Ok(())
+    }
+
+    /// What is known by now.
+    fn observed(&self) -> Result<LowLoads, ValidationError> {
+        let folders: Vec<&Path> = self.folders.iter().map(PathBuf::as_path).collect();
+        Ok(recorded_loads(&folders)?)
+    }
+
+    /// Predicts a load, writes the prediction, and makes the load.
+    fn validate(
+        &mut self,
+        share: f64,
+        light: &LightLoad,
+        tell: &mut dyn FnMut(&ValidationEvent<'_>),
+    ) -> Result<Result<Validated, NoPrediction>, ValidationError> {
+        let observed = self.observed()?.observed?;
+        let predictor = Predictor::new(&observed, self.of.setting.seed);
+        let capacity_per_s = match predictor.capacity_per_s(&Question::at(1.0, 1)) {
+            Ok(capacity_per_s) => capacity_per_s.value,
+            Err(why) => return Ok(Err(why)),
+        };
+        let rate_per_s = share * capacity_per_s;
+        let counted_s = self.of.high_duration.as_secs_f64() * (1.0 - WARMUP);
+        let question = Question::at(rate_per_s, (rate_per_s * counted_s) as u64);
+        let prediction = match predictor.predict(&question) {
+            Ok(prediction) => prediction,
+            Err(why) => return Ok(Err(why)),
+        };
+        let predicted = self.written(share, prediction)?;
+        tell(&ValidationEvent::Predicted(&predicted));
+        let baselines = observed.baselines(rate_per_s, capacity_per_s, &light.throughput_per_s);
+        let name = format!("high-{:.0}", share * 100.0);
+        let (_, result) =
+            self.undisturbed(&name, Arriving::AtRate(rate_per_s), self.of.high_duration, tell)?;
+        Ok(Ok(Validated {
+            compared: compared(&predicted.prediction, &result),
+            predicted,
+            baselines,
+            generator_limited: result.verdict.trust == Trust::GeneratorLimited,
+            disturbed: is_disturbed(&result),
+            unstable: result.grows,
+        }))
+    }
+
+    /// Puts a prediction on disk.
+    fn written(&self, share: f64, prediction: Prediction) -> Result<Predicted, ValidationError> {
+        let path = self.of.folder.join(format!("prediction-{:.0}.json", share * 100.0));
+        kendall_archive::write_json(&path, &prediction)?;
+        let bytes = fs::read(&path).map_err(|source| RecordError::Read { path, source })?;
+        let blake3 = kendall_archive::origin::fingerprint(&bytes);
+        Ok(Predicted { share, written_utc: utc_now(), blake3, prediction })
+    }
+
+    /// Makes a load, and again where it was disturbed; the record is that of the last one.
+    fn undisturbed(
+        &mut self,
+        name: &str,
+        arriving: Arriving,
+        duration: Duration,
+        tell: &mut dyn FnMut(&ValidationEvent<'_>),
+    ) -> Result<(PathBuf, TrialResult), ValidationError> {
+        let load = self.of.load(arriving, duration)?;
+        for attempt in 0..=REPEATS {
+            self.made += 1;
+            let seed = derive(self.of.setting.seed, Purpose::Trial, u64::from(self.made));
+            let workload = (self.of.workload)(seed).map_err(PeakError::Workload)?;
+            let attempted = if attempt == 0 { String::new() } else { format!("-attempt-{}", attempt + 1) };
+            let folder = self.of.folder.join(format!("{:0>3}-{name}{attempted}", self.made));
+            let trial = LoadTrial {
+                target: self.of.target,
+                again: "kendall validate",
+                workload: &*workload,
+                load: &load,
+                capacity_per_s: None,
+                seed,
+                precision: None,
+                expected: &[],
+                server: None,
+                probing: Probing::OFF,
+                servers: &self.of.setting.servers,
+                record: Some(&folder),
+            };
+            let result = trial.run(&Progress::default(), self.cancel)?;
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(ValidationError::Interrupted(self.of.folder.into()));
+            }
+            if !is_disturbed(&result) || attempt == REPEATS {
+                return Ok((folder, result));
+            }
+            self.repeated += 1;
+            tell(&ValidationEvent::Repeated(name));
+        }
+        unreachable!("the last attempt is taken as it is")
+    }
+}
+
+/// Whether other programs or the host took a noticeable part of the machine.
+fn is_disturbed(result: &TrialResult) -> bool {
+    result.disturbance.is_some_and(|disturbance| disturbance.is_noticeable())
+}
+
+/// The mean and the quantiles that were both predicted and measured.
+fn compared(prediction: &Prediction, result: &TrialResult) -> Vec<Compared> {
+    let Some(seen) = &result.seen else { return Vec::new() };
+    let of = |quantity: String, predicted_s: Estimate, measured_s: Estimate| Compared {
+        quantity,
+        predicted_s,
+        measured_s,
+        error: predicted_s.value / measured_s.value - 1.0,
+        inside: predicted_s.interval.is_some_and(|(low, high)| (low..=high).contains(&measured_s.value)),
+    };
+    let quantile = |p: f64| {
+        let measured = seen.response.quantile(p)?;
+        let measured_s = Estimate { value: measured.value_s?, interval: measured.interval_s };
+        let predicted_s = prediction.quantiles.iter().find(|known| (known.0 - p).abs() < 1e-12)?.1;
+        Some(of(format!("p{}", p * 100.0), predicted_s, measured_s))
+    };
+    let mean = of("mean".into(), prediction.mean_s, seen.response.mean_s);
+    std::iter::once(mean).chain(COMPARED.into_iter().filter_map(quantile)).collect()
+}

@@ -1,0 +1,29 @@
+//! From the requests of low loads to the distribution of response times at a load that was never measured.
+//!
+//! A curve through mean response times predicts means, with intervals that decide nothing near saturation. This crate uses every single
+//! response time instead:
+//!
+//! 1. Each candidate station (so many servers, first come first served or processor sharing, some time outside) implies a service time
+//!    for each request, exactly ([`implied`]).
+//! 2. Candidates compete by how well they predict whole distributions at loads that were held out ([`score`]).
+//! 3. What the data leave open (the candidate, the service law, the capacity, the growth of service times with load, the speed of the
+//!    machine) is drawn, and each draw is simulated for as many requests as the planned run has ([`posterior`], [`predict`]).
+//!
+//! So an interval says what a run of that length will measure. The capacity matters most: near saturation an error of 1 % in it moves
+//! p99 by 7 % at 85 % utilisation, and by 14 % at 93 %.
+//!
+//! This crate reads no clock and does no I/O.
+
+mod baseline;
+mod candidate;
+mod implied;
+mod observed;
+mod posterior;
+mod predict;
+mod score;
+#[cfg(test)]
+mod tests;
+
+pub use baseline::{Baseline, BaselinePrediction};
+pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
+pub use predict::{Advice, Allowed, NoPrediction, Prediction, Predictor, QUANTILES, Question};

@@ -1,0 +1,254 @@
+//! What a prediction starts from: the requests of one or more low loads, and the capacity where it was measured.
+
+use kendall_evidence::RowClass;
+use kendall_record::{Outcome, RequestRow};
+use kendall_station::{Discipline, Servers};
+
+const NS_PER_S: f64 = 1e9;
+/// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
+const MOST_REQUESTS: usize = 12_000;
+/// Parts into which the requests of a level are divided, so that the bootstrap draws contiguous requests together.
+const CHUNKS: usize = 40;
+/// A chunk has at least this many requests, so that most of the dependence between neighbours stays within chunks.
+const LEAST_CHUNK: usize = 50;
+
+/// One request as its client measured it, in seconds since the start of its block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// When it was sent.
+    pub sent_s: f64,
+    /// When its answer was complete.
+    pub completed_s: f64,
+    /// Its class in the workload.
+    pub class: u32,
+    /// What the server's timestamps report, if it sent any.
+    pub stamp: Option<Stamp>,
+}
+
+/// What a server's timestamps report of a request, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stamp {
+    /// The time that it kept a worker busy.
+    pub service_s: f64,
+    /// The part of the time since it was sent that it spent outside the station.
+    pub outside_s: f64,
+}
+
+/// Requests of one load, measured without a break.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// In the order of sending.
+    pub(crate) requests: Vec<Request>,
+    /// Indices of the requests in the order of completion.
+    pub(crate) by_completion: Vec<u32>,
+    /// Requests before this one are the warm-up.
+    pub(crate) first: usize,
+    /// The mean time by which requests were sent after they were due.
+    pub(crate) lag_s: f64,
+    /// Requests without an answer.
+    pub(crate) lost: usize,
+}
+
+impl Block {
+    /// The answered requests of a trial. Requests due before `warmup_ns` shape the queue but are not compared.
+    pub fn of(rows: &[RequestRow], warmup_ns: i64) -> Self {
+        let seconds = |ns: i64| ns as f64 / NS_PER_S;
+        let answered = |row: &&RequestRow| matches!(row.outcome, Outcome::Answered | Outcome::Wrong);
+        let mut lags_s = Vec::new();
+        let mut requests: Vec<Request> = rows
+            .iter()
+            .filter(answered)
+            .filter_map(|row| {
+                let (sent, completed) = (row.sent?, row.completed?);
+                if row.scheduled >= warmup_ns {
+                    lags_s.push(seconds(sent - row.scheduled));
+                }
+                Some(Request {
+                    sent_s: seconds(sent).max(0.0),
+                    completed_s: seconds(completed.max(sent)),
+                    class: row.class,
+                    stamp: stamp(row),
+                })
+            })
+            .collect();
+        requests.sort_by(|a, b| a.sent_s.total_cmp(&b.sent_s));
+        let first = requests.partition_point(|request| request.sent_s < seconds(warmup_ns));
+        let lost = rows.iter().filter(|row| !answered(row)).count();
+        let lag_s = if lags_s.is_empty() { 0.0 } else { kendall_stats::mean(&lags_s) };
+        Self { by_completion: by_completion(&requests), requests, first, lag_s, lost }
+    }
+
+    /// The same, but only the first requests.
+    fn shortened(&self, most: usize) -> Self {
+        let requests = self.requests[..most.min(self.requests.len())].to_vec();
+        Self { by_completion: by_completion(&requests), requests, ..*self }
+    }
+
+    /// The requests that are compared.
+    pub(crate) fn counted(&self) -> &[Request] {
+        &self.requests[self.first.min(self.requests.len())..]
+    }
+}
+
+fn by_completion(requests: &[Request]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..requests.len() as u32).collect();
+    order.sort_by(|&a, &b| requests[a as usize].completed_s.total_cmp(&requests[b as usize].completed_s));
+    order
+}
+
+fn stamp(row: &RequestRow) -> Option<Stamp> {
+    let (sent, completed) = (row.sent?, row.completed?);
+    let inside = row.finished? - row.queued?;
+    Some(Stamp {
+        service_s: row.service? as f64 / NS_PER_S,
+        outside_s: (completed - sent - inside).max(0) as f64 / NS_PER_S,
+    })
+}
+
+/// All blocks that were measured at one rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    /// Requests sent per second.
+    pub(crate) rate_per_s: f64,
+    pub(crate) blocks: Vec<Block>,
+    /// Contiguous counted requests: the block, and which of its counted requests.
+    pub(crate) chunks: Vec<(usize, std::ops::Range<usize>)>,
+}
+
+impl Level {
+    /// The blocks of one rate. `None` where fewer than 200 requests count.
+    fn new(blocks: Vec<Block>) -> Option<Self> {
+        let each = MOST_REQUESTS / blocks.len().max(1);
+        let blocks: Vec<Block> = blocks.iter().map(|block| block.shortened(block.first + each)).collect();
+        let counted: usize = blocks.iter().map(|block| block.counted().len()).sum();
+        let (sent, span_s) = blocks.iter().filter_map(span).fold((0.0, 0.0), |(n, s), (m, t)| (n + m, s + t));
+        if counted < 4 * LEAST_CHUNK || span_s <= 0.0 {
+            return None;
+        }
+        let size = (counted / CHUNKS).max(LEAST_CHUNK);
+        let chunks = blocks.iter().enumerate().flat_map(|(at, block)| {
+            let n = block.counted().len();
+            let parts = (n / size).max(1);
+            (0..parts).map(move |part| (at, part * n / parts..(part + 1) * n / parts))
+        });
+        let chunks = chunks.filter(|(_, range)| !range.is_empty()).collect();
+        Some(Self { rate_per_s: sent / span_s, chunks, blocks })
+    }
+
+    /// Mean response time since sending, in seconds.
+    pub(crate) fn mean_response_s(&self) -> f64 {
+        let responses: Vec<f64> =
+            self.counted().map(|request| request.completed_s - request.sent_s).collect();
+        kendall_stats::mean(&responses)
+    }
+
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &Request> {
+        self.blocks.iter().flat_map(Block::counted)
+    }
+
+    /// The mean send lag, in seconds.
+    pub(crate) fn lag_s(&self) -> f64 {
+        kendall_stats::mean(&self.blocks.iter().map(|block| block.lag_s).collect::<Vec<_>>())
+    }
+}
+
+/// Gaps between the counted requests of a block, and the time that they take.
+fn span(block: &Block) -> Option<(f64, f64)> {
+    let counted = block.counted();
+    let (first, last) = (counted.first()?, counted.last()?);
+    Some((counted.len() as f64 - 1.0, last.sent_s - first.sent_s))
+}
+
+/// The highest throughput, as closed populations measured it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capacity {
+    /// Requests per second.
+    pub per_s: f64,
+    /// The standard deviation between measurements minutes apart, over the mean.
+    pub relative_sd: f64,
+    /// How many measurements the mean is of.
+    pub blocks: u32,
+}
+
+/// The station that a server was started as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownStation {
+    /// Its servers.
+    pub servers: Servers,
+    /// The order in which they serve.
+    pub discipline: Discipline,
+    /// The classes of its requests by number, for their weights.
+    pub classes: Vec<RowClass>,
+}
+
+/// Everything that is known of a server.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Levels in ascending order of their rates; at least one.
+    pub(crate) levels: Vec<Level>,
+    /// The capacity, if it was measured.
+    pub(crate) capacity: Option<Capacity>,
+    /// The station of the server, where the record has it.
+    pub(crate) known: Option<KnownStation>,
+}
+
+/// Why there is nothing to predict from.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum NothingObserved {
+    #[error(
+        "no load has 200 answered requests after its warm-up; measure at two or three rates between 20 % and 60 % of the capacity, each \
+         for a minute"
+    )]
+    TooFew,
+    #[error("{0:.1} % of the requests had no answer; a prediction needs loads that the server answers")]
+    Lost(f64),
+}
+
+impl Observed {
+    /// From blocks of requests and their nominal rates; blocks of one nominal rate are one level.
+    ///
+    /// # Errors
+    /// Fails where no level has enough requests, and where more than 1 % of the requests were lost.
+    pub fn new(
+        blocks: Vec<(f64, Block)>,
+        capacity: Option<Capacity>,
+        known: Option<KnownStation>,
+    ) -> Result<Self, NothingObserved> {
+        let requests: usize = blocks.iter().map(|(_, block)| block.requests.len() + block.lost).sum();
+        let lost: usize = blocks.iter().map(|(_, block)| block.lost).sum();
+        if lost * 100 > requests {
+            return Err(NothingObserved::Lost(100.0 * lost as f64 / requests as f64));
+        }
+        let mut blocks = blocks;
+        blocks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let of_one_rate = blocks.chunk_by(|a, b| b.0 <= a.0 * 1.02);
+        let mut levels: Vec<Level> = of_one_rate
+            .filter_map(|same| Level::new(same.iter().map(|(_, block)| block.clone()).collect()))
+            .collect();
+        levels.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+        if levels.is_empty() { Err(NothingObserved::TooFew) } else { Ok(Self { levels, capacity, known }) }
+    }
+
+    /// Whether the server's timestamps report the service time of every request.
+    pub(crate) fn is_stamped(&self) -> bool {
+        self.levels.iter().flat_map(Level::counted).all(|request| request.stamp.is_some())
+    }
+
+    /// The capacity, if it was measured.
+    pub fn capacity(&self) -> Option<Capacity> {
+        self.capacity
+    }
+
+    pub(crate) fn classes(&self) -> &[RowClass] {
+        self.known.as_ref().map_or(&[], |known| &known.classes)
+    }
+
+    pub(crate) fn highest(&self) -> &Level {
+        self.levels.last().expect("there is a level")
+    }
+
+    pub(crate) fn lowest(&self) -> &Level {
+        self.levels.first().expect("there is a level")
+    }
+}

@@ -1,0 +1,177 @@
+//! Which stations the measurements allow, as draws.
+//!
+//! Each draw weighs the chunks of the measured loads anew (Rubin's Bayesian bootstrap, 1981), takes the candidate that then scores best,
+//! and draws what is uncertain beside: the capacity, how the service time grows with load, and the speed of the machine at another time.
+//! Candidates that the data cannot distinguish so appear among the draws in proportion.
+
+use kendall_stats::random::{Purpose, Rng, stream};
+use rand_distr::{Distribution as _, Exp1, StandardNormal};
+
+use crate::candidate::{Candidate, Fitted, Path, Services};
+use crate::observed::Observed;
+use crate::score::{Scores, scores};
+
+/// The spread of how much service times grow from the measured loads to saturation, if the capacity does not say it. Measured: 2 % to
+/// 20 %, by contention for caches, memory and cores.
+const GROWTH: f64 = 0.05;
+/// The scale of a growth that is believed without evidence for it, where the capacity implies one.
+const BELIEVED_GROWTH: f64 = 0.15;
+/// Neighbouring requests wait for the same others, so a chunk says less than its requests one by one would: about a tenth.
+const INDEPENDENT: f64 = 0.1;
+/// A station that costs this much more than the best is never drawn.
+const POSSIBLE: f64 = 15.0;
+/// The speed of a machine is never steadier than this from one minute to the next.
+const LEAST_SPEED_SD: f64 = 0.003;
+
+/// A station that may be the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw {
+    pub(crate) candidate: Candidate,
+    pub(crate) services: Services,
+    pub(crate) path: Path,
+    /// Service times at the predicted load are this much longer than in the measured ones.
+    pub(crate) slower: f64,
+}
+
+/// All candidates with their scores.
+pub(crate) struct Posterior<'a> {
+    observed: &'a Observed,
+    fitted: Vec<(Fitted, Scores)>,
+    /// The mean score of the best candidate.
+    least: f64,
+    /// The spread of the machine's speed.
+    speed_sd: f64,
+    seed: u64,
+}
+
+impl<'a> Posterior<'a> {
+    pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
+        let mut posterior = Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, seed };
+        candidates.into_iter().for_each(|candidate| posterior.add(candidate));
+        let even = posterior.even();
+        posterior.find_least(&even);
+        for best in posterior.promising(&even) {
+            best.neighbours(observed).for_each(|candidate| posterior.add(candidate));
+        }
+        posterior.find_least(&even);
+        posterior.speed_sd = posterior.speed_sd();
+        posterior
+    }
+
+    fn add(&mut self, candidate: Candidate) {
+        let fitted = Fitted::of(candidate, self.observed);
+        let scores = scores(&fitted, self.observed);
+        self.fitted.push((fitted, scores));
+    }
+
+    fn find_least(&mut self, even: &[Vec<f64>]) {
+        let means = (0..self.fitted.len()).map(|at| self.score(at, even));
+        self.least = means.fold(f64::INFINITY, f64::min).max(1e-6);
+    }
+
+    /// The best delay of each station that may still be the best.
+    fn promising(&self, even: &[Vec<f64>]) -> Vec<Candidate> {
+        let costs: Vec<f64> = (0..self.fitted.len()).map(|at| self.cost(at, even)).collect();
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut best: Vec<(f64, Candidate)> = Vec::new();
+        for ((fitted, _), cost) in self.fitted.iter().zip(costs) {
+            let candidate = fitted.candidate;
+            let same = |known: &&mut (f64, Candidate)| {
+                (known.1.discipline, known.1.servers) == (candidate.discipline, candidate.servers)
+            };
+            match best.iter_mut().find(same) {
+                Some(known) if known.0 <= cost => {}
+                Some(known) => *known = (cost, candidate),
+                None => best.push((cost, candidate)),
+            }
+        }
+        best.into_iter().filter(|best| best.0 < least + POSSIBLE).map(|best| best.1).collect()
+    }
+
+    /// The same weight for each chunk of each level.
+    fn even(&self) -> Vec<Vec<f64>> {
+        self.observed.levels.iter().map(|level| vec![1.0; level.chunks.len()]).collect()
+    }
+
+    fn score(&self, at: usize, weights: &[Vec<f64>]) -> f64 {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (level, scores) in &self.fitted[at].1.levels {
+            for (score, weight) in scores.iter().zip(&weights[*level]) {
+                sum += score * weight;
+                count += weight;
+            }
+        }
+        sum / count
+    }
+
+    /// What a candidate costs: its score as a log-likelihood would be, at the learning rate that a normal law has (Bissiri, Holmes and
+    /// Walker 2016), and how much its service times must grow to reach the capacity.
+    fn cost(&self, at: usize, weights: &[Vec<f64>]) -> f64 {
+        let scored: usize = self.fitted[at].1.levels.iter().map(|level| self.counted(level.0)).sum();
+        let excess = self.score(at, weights) / self.least - 1.0;
+        let capacity_per_s = self.observed.capacity.map(|capacity| capacity.per_s);
+        let growth = match capacity_per_s {
+            Some(_) => self.fitted[at].0.path(weights, capacity_per_s, 0.0).growth(),
+            None => 0.0,
+        };
+        INDEPENDENT * scored as f64 * excess + libm::log1p((growth / BELIEVED_GROWTH).powi(2))
+    }
+
+    fn counted(&self, level: usize) -> usize {
+        self.observed.levels[level].counted().count()
+    }
+
+    /// The best candidate under these weights.
+    fn best(&self, weights: &[Vec<f64>]) -> usize {
+        let costs = (0..self.fitted.len()).map(|at| self.cost(at, weights));
+        let least = costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+        least.map_or(0, |least| least.0)
+    }
+
+    /// How much the speed of the machine differs between the blocks of a level beyond what the law of service explains, and how much the
+    /// highest level differs from its prediction beyond noise, as a relative error of the service time.
+    fn speed_sd(&self) -> f64 {
+        let best = self.best(&self.even());
+        let ratios = &self.fitted[best].1.highest_ratio;
+        let n = ratios.len() as f64;
+        if ratios.len() < 3 {
+            return LEAST_SPEED_SD;
+        }
+        let (mean, variance) = (kendall_stats::mean(ratios), kendall_stats::variance(ratios));
+        let excess = (mean * mean - variance / n).max(0.0).sqrt();
+        let highest = self.observed.highest().rate_per_s;
+        let path =
+            self.fitted[best].0.path(&self.even(), self.observed.capacity.map(|known| known.per_s), 0.0);
+        let rho = (highest / path.capacity_per_s).min(0.99);
+        // A relative error of the service time grows by 1/(1 − ρ) on its way into the response time.
+        (excess * (1.0 - rho)).max(LEAST_SPEED_SD)
+    }
+
+    /// A station drawn from those that the measurements allow.
+    pub(crate) fn draw(&self, index: u64) -> Draw {
+        let mut rng = stream(self.seed, Purpose::Sample, index);
+        let mut weights = self.even();
+        for weight in weights.iter_mut().flatten() {
+            *weight = Exp1.sample(&mut rng);
+        }
+        let at = self.best(&weights);
+        let fitted = &self.fitted[at].0;
+        let capacity_per_s = self.observed.capacity.map(|capacity| {
+            // The capacity in another minute: how it varies, and how well its mean is known.
+            let sd = capacity.relative_sd * (1.0 + 1.0 / f64::from(capacity.blocks.max(1))).sqrt();
+            capacity.per_s * libm::exp(sd * normal(&mut rng))
+        });
+        let growth = GROWTH * normal(&mut rng);
+        let path = fitted.path(&weights, capacity_per_s, growth);
+        Draw {
+            candidate: fitted.candidate,
+            services: Services::of(&fitted.levels, &weights),
+            path,
+            slower: libm::exp(self.speed_sd * normal(&mut rng)),
+        }
+    }
+}
+
+fn normal(rng: &mut Rng) -> f64 {
+    StandardNormal.sample(rng)
+}

@@ -1,0 +1,397 @@
+//! From the stations that the measurements allow to the response times of a run that has not been made.
+
+use kendall_evidence::fit::{Slo, SloMeasure};
+use kendall_evidence::{RowClass, Visit};
+use kendall_station::{Discipline, Estimate};
+use kendall_stats::number::significant;
+use kendall_stats::random::{Purpose, exponential, stream};
+use serde::Serialize;
+
+use crate::candidate::{Candidate, Mix, candidates, responses_s};
+use crate::observed::Observed;
+use crate::posterior::{Draw, Posterior};
+
+/// The quantiles that are predicted.
+pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+/// Stations that are drawn.
+const DRAWS: u64 = 120;
+/// Requests that are simulated of a run; the noise of a longer run is that of this many.
+const MOST_SIMULATED: u64 = 60_000;
+/// And at least: a mean of fewer says nothing.
+const LEAST_REQUESTS: u64 = 100;
+/// Requests that are simulated at each rate of a search for the highest one.
+const MOST_SEARCHED: u64 = 20_000;
+const SEARCH_STEPS: u32 = 11;
+/// A share of the capacity at which hardly any request waits.
+const LIGHT: f64 = 1e-3;
+/// The share of a simulated run that fills the station and is not counted.
+const WARMUP: f64 = 0.1;
+/// An interval whose standard deviation is a smaller share of its value is narrow.
+const NARROW: f64 = 0.05;
+/// Runs of one station that show how much runs scatter.
+const REPEATS: u64 = 24;
+/// The place of p99 among the quantiles.
+const P99: usize = 3;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Requests per second, as a Poisson process.
+    pub rate_per_s: f64,
+    /// The requests of the run that the prediction is for: a short run scatters more, and its intervals are wider.
+    pub requests: u64,
+    /// Another number of servers than the station has.
+    pub servers: Option<u32>,
+    /// Another order of service.
+    pub discipline: Option<Discipline>,
+    /// Other proportions of the classes, by their numbers.
+    pub mix: Option<Vec<f64>>,
+    /// Time on another link that every request takes more, in seconds.
+    pub more_delay_s: f64,
+}
+
+impl Question {
+    /// The measured server at a rate, in a run of this many requests.
+    pub fn at(rate_per_s: f64, requests: u64) -> Self {
+        Self { rate_per_s, requests, servers: None, discipline: None, mix: None, more_delay_s: 0.0 }
+    }
+}
+
+/// A station that the measurements allow, and how likely it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Allowed {
+    /// How it serves.
+    pub discipline: Discipline,
+    /// How many servers it has.
+    pub servers: u32,
+    /// The share of the draws that have it.
+    pub share: f64,
+}
+
+/// The predicted response times of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// The requests of the run.
+    pub requests: u64,
+    /// The mean response time, in seconds. Intervals contain what a run of that length measures, with 95 % probability.
+    pub mean_s: Estimate,
+    /// Quantiles of the response time.
+    pub quantiles: Vec<(f64, Estimate)>,
+    /// The capacity, in requests per second.
+    pub capacity_per_s: Estimate,
+    /// The rate over the capacity.
+    pub utilisation: Estimate,
+    /// The mean service time at that rate, in seconds.
+    pub service_s: Estimate,
+    /// The time outside the station, in seconds.
+    pub delay_s: Estimate,
+    /// The share of the draws whose capacity is above the rate.
+    pub steady: f64,
+    /// The stations among the draws, the likeliest first.
+    pub stations: Vec<Allowed>,
+    /// What would make the interval of p99 narrower, where it is wide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+}
+
+/// What would make the interval of a prediction narrower.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// Runs of that length scatter that much; a longer run would measure its quantile better.
+    LongerRun,
+    /// The capacity was not measured.
+    MeasureCapacity,
+    /// The measured loads do not distinguish the stations that may be there.
+    HigherLoad {
+        /// A rate that would.
+        rate_per_s: f64,
+    },
+    /// The law of the service times is not known well enough.
+    MoreRequests,
+}
+
+impl std::fmt::Display for Advice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::LongerRun => f.write_str(
+                "Most of the width of the interval of p99 is the scatter of runs of this length: the predicted run would have to be \
+                 longer, not the measured ones.",
+            ),
+            Self::MeasureCapacity => f.write_str(
+                "The capacity was not measured, and an error of 1 % in it moves the response time near saturation by many per cent: \
+                 measure it with a closed load (kendall load URL --users 64 -d 20s --record results/full) and name that record, too.",
+            ),
+            Self::HigherLoad { rate_per_s } => write!(
+                f,
+                "The measured loads are too low to show how many servers there are and in which order they serve: measure at about {}/s \
+                 as well.",
+                significant(*rate_per_s, 2)
+            ),
+            Self::MoreRequests => f.write_str(
+                "The distribution of service times is known from too few requests: measure the low loads for longer.",
+            ),
+        }
+    }
+}
+
+/// Why there is no prediction.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum NoPrediction {
+    #[error(
+        "overload: the rate of {rate_per_s:.4}/s exceeds the capacity of {capacity_per_s:.4}/s, so the queue would grow as long as the run \
+         lasts"
+    )]
+    Overload { rate_per_s: f64, capacity_per_s: f64 },
+    #[error("class {0} of the mix was not measured; measure it first")]
+    UnmeasuredClass(usize),
+    #[error("no rate meets {0}: a single request at an idle server takes longer")]
+    NeverMet(Slo),
+}
+
+/// Everything that the measurements say of a server; each question is then answered without reading them again.
+pub struct Predictor {
+    draws: Vec<Draw>,
+    lag_s: f64,
+    capacity_is_measured: bool,
+    classes: Vec<RowClass>,
+    seed: u64,
+}
+
+impl Predictor {
+    /// Fits the candidate stations.
+    pub fn new(observed: &Observed, seed: u64) -> Self {
+        let posterior = Posterior::of(observed, candidates(observed), seed);
+        let draws = (0..DRAWS).map(|index| posterior.draw(index)).collect();
+        let capacity_is_measured = observed.capacity.is_some();
+        Self {
+            draws,
+            lag_s: observed.highest().lag_s(),
+            capacity_is_measured,
+            classes: observed.classes().to_vec(),
+            seed,
+        }
+    }
+
+    /// The highest rate that the station sustains under the conditions of a question, in requests per second.
+    ///
+    /// # Errors
+    /// Fails where a class of the mix was not measured.
+    pub fn capacity_per_s(&self, question: &Question) -> Result<Estimate, NoPrediction> {
+        Ok(within(self.capacities_per_s(question)?))
+    }
+
+    fn capacities_per_s(&self, question: &Question) -> Result<Vec<f64>, NoPrediction> {
+        let of_draw =
+            |draw: &Draw| Ok(draw.capacity_per_s(question.servers, self.mix(draw, question)?.as_ref()));
+        self.draws.iter().map(of_draw).collect()
+    }
+
+    /// Predicts the response times of a run.
+    ///
+    /// # Errors
+    /// Fails where the rate exceeds the capacity, and where a class was not measured.
+    pub fn predict(&self, question: &Question) -> Result<Prediction, NoPrediction> {
+        let capacities_per_s = self.capacities_per_s(question)?;
+        let capacity = within(capacities_per_s.clone());
+        if question.rate_per_s >= capacity.value {
+            return Err(NoPrediction::Overload {
+                rate_per_s: question.rate_per_s,
+                capacity_per_s: capacity.value,
+            });
+        }
+        let run = |index| Ok(Run::of(self.simulated_s(question, index, 0)?));
+        let runs = (0..self.draws.len()).map(run).collect::<Result<Vec<Run>, NoPrediction>>()?;
+        let p99_s: Vec<f64> = runs.iter().map(|run| run.quantiles_s[P99]).collect();
+        let of = |value: &dyn Fn(&Run) -> f64| within(runs.iter().map(value).collect());
+        let service_s = |draw: &Draw| {
+            let mix = self.mix(draw, question)?;
+            Ok(draw.service_s(question, mix.as_ref()) * mix.map_or(1.0, |mix| mix.longer))
+        };
+        let services_s = self.draws.iter().map(service_s).collect::<Result<Vec<f64>, NoPrediction>>()?;
+        let of_draws = |value: &dyn Fn(&Draw) -> f64| within(self.draws.iter().map(value).collect());
+        let quantile = |(at, p): (usize, f64)| (p, of(&|run| run.quantiles_s[at]));
+        let steady = capacities_per_s.iter().filter(|per_s| question.rate_per_s < **per_s).count();
+        Ok(Prediction {
+            rate_per_s: question.rate_per_s,
+            requests: question.requests,
+            mean_s: of(&|run| run.mean_s),
+            quantiles: QUANTILES.into_iter().enumerate().map(quantile).collect(),
+            capacity_per_s: capacity,
+            utilisation: within(capacities_per_s.iter().map(|per_s| question.rate_per_s / per_s).collect()),
+            service_s: within(services_s),
+            delay_s: of_draws(&|draw| draw.candidate.delay_s),
+            steady: steady as f64 / self.draws.len() as f64,
+            stations: self.stations(),
+            advice: self.advice(question, &p99_s)?,
+        })
+    }
+
+    /// The highest rate at which a run of that many requests meets an objective, in requests per second. Each draw has its own, and the
+    /// interval is the middle 95 % of them. The question's own rate does not matter.
+    ///
+    /// # Errors
+    /// Fails where a class was not measured, and where no rate meets the objective.
+    pub fn highest_rate(&self, slo: Slo, question: &Question) -> Result<Estimate, NoPrediction> {
+        let requests = question.requests.min(MOST_SEARCHED);
+        let highest = |index: usize| {
+            let draw = &self.draws[index];
+            let capacity_per_s = draw.capacity_per_s(question.servers, self.mix(draw, question)?.as_ref());
+            let meets = |share: f64| {
+                let at = Question { rate_per_s: share * capacity_per_s, requests, ..question.clone() };
+                let responses_s = self.simulated_s(&at, index, 0)?;
+                let found_s = match slo.measure {
+                    SloMeasure::Mean => kendall_stats::mean(&responses_s),
+                    SloMeasure::Quantile(p) => quantile_s(&sorted(responses_s), p),
+                };
+                Ok(found_s <= slo.at_most_s)
+            };
+            let (mut low, mut high) = (0.0, 1.0);
+            if !meets(LIGHT)? {
+                return Ok(0.0);
+            }
+            for _ in 0..SEARCH_STEPS {
+                let middle = f64::midpoint(low, high);
+                if meets(middle)? { low = middle } else { high = middle }
+            }
+            Ok(low * capacity_per_s)
+        };
+        let rates =
+            (0..self.draws.len()).step_by(2).map(highest).collect::<Result<Vec<f64>, NoPrediction>>()?;
+        let rate_per_s = within(rates);
+        if rate_per_s.value > 0.0 { Ok(rate_per_s) } else { Err(NoPrediction::NeverMet(slo)) }
+    }
+
+    /// The response times that a run of one drawn station measures; `repeat` numbers runs of the same station.
+    fn simulated_s(&self, question: &Question, index: usize, repeat: u64) -> Result<Vec<f64>, NoPrediction> {
+        let draw = &self.draws[index];
+        let counted = question.requests.clamp(LEAST_REQUESTS, MOST_SIMULATED) as usize;
+        let n = (counted as f64 * (1.0 + WARMUP)) as usize;
+        let mut rng = stream(self.seed, Purpose::Arrivals, repeat << 32 | index as u64);
+        let mut now_s = 0.0;
+        let arrive = |_| {
+            now_s += exponential(&mut rng) / question.rate_per_s;
+            Visit { arrival_s: now_s, service_s: 0.0, class: 0 }
+        };
+        let mut visits: Vec<Visit> = (0..n).map(arrive).collect();
+        let servers = question.servers.unwrap_or(draw.candidate.servers);
+        let mix = self.mix(draw, question)?;
+        let service_s = draw.service_s(question, mix.as_ref()) * draw.slower;
+        match mix {
+            None => draw.services.draw(service_s, &mut rng, &mut visits),
+            Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
+        }
+        let station = Candidate {
+            discipline: question.discipline.unwrap_or(draw.candidate.discipline),
+            servers,
+            delay_s: draw.candidate.delay_s + question.more_delay_s + self.lag_s,
+        };
+        let mut all_s = responses_s(&visits, station, &self.classes);
+        all_s.drain(..n - counted);
+        Ok(all_s)
+    }
+
+    /// What would make the interval of p99 narrower.
+    fn advice(&self, question: &Question, p99_s: &[f64]) -> Result<Option<Advice>, NoPrediction> {
+        let spread = |values_s: &[f64]| {
+            kendall_stats::variance(&values_s.iter().map(|value_s| libm::log(*value_s)).collect::<Vec<_>>())
+        };
+        let total = spread(p99_s);
+        if total.sqrt() < NARROW {
+            return Ok(None);
+        }
+        let middle = kendall_stats::median(p99_s);
+        let distance = |index: &usize| (p99_s[*index] - middle).abs();
+        let typical = (0..p99_s.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
+        let again = |repeat| Ok(quantile_s(&sorted(self.simulated_s(question, typical, repeat)?), 0.99));
+        let repeats = (1..=REPEATS).map(again).collect::<Result<Vec<f64>, NoPrediction>>()?;
+        let of_the_run = spread(&repeats) / total;
+        Ok(Some(if of_the_run > 0.6 {
+            Advice::LongerRun
+        } else if !self.capacity_is_measured {
+            Advice::MeasureCapacity
+        } else if self.stations().first().is_some_and(|first| first.share < 0.8) {
+            Advice::HigherLoad { rate_per_s: 0.7 * self.capacity_per_s(question)?.value }
+        } else {
+            Advice::MoreRequests
+        }))
+    }
+
+    fn mix(&self, draw: &Draw, question: &Question) -> Result<Option<Mix>, NoPrediction> {
+        let shares = question.mix.as_deref();
+        shares
+            .map(|shares| Mix::of(&draw.services, shares).map_err(NoPrediction::UnmeasuredClass))
+            .transpose()
+    }
+
+    fn stations(&self) -> Vec<Allowed> {
+        let mut stations: Vec<Allowed> = Vec::new();
+        let one = 1.0 / self.draws.len() as f64;
+        for draw in &self.draws {
+            let (discipline, servers) = (draw.candidate.discipline, draw.candidate.servers);
+            match stations.iter_mut().find(|known| (known.discipline, known.servers) == (discipline, servers))
+            {
+                Some(known) => known.share += one,
+                None => stations.push(Allowed { discipline, servers, share: one }),
+            }
+        }
+        stations.sort_by(|a, b| b.share.total_cmp(&a.share));
+        stations
+    }
+}
+
+impl Draw {
+    /// How many times the capacity of the measured station these servers and this mix have.
+    fn more(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
+        let servers = servers.map_or(1.0, |servers| f64::from(servers) / f64::from(self.candidate.servers));
+        servers / mix.map_or(1.0, |mix| mix.longer)
+    }
+
+    fn capacity_per_s(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
+        self.more(servers, mix) * self.path.capacity_per_s / self.slower
+    }
+
+    /// The mean service time of the measured mix at the utilisation of the question, before the speed of the day.
+    fn service_s(&self, question: &Question, mix: Option<&Mix>) -> f64 {
+        self.path.service_s(question.rate_per_s / self.more(question.servers, mix))
+    }
+}
+
+/// What one simulated run measured.
+struct Run {
+    mean_s: f64,
+    quantiles_s: [f64; QUANTILES.len()],
+}
+
+impl Run {
+    fn of(responses_s: Vec<f64>) -> Self {
+        let mean_s = kendall_stats::mean(&responses_s);
+        let sorted_s = sorted(responses_s);
+        Self { mean_s, quantiles_s: QUANTILES.map(|p| quantile_s(&sorted_s, p)) }
+    }
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The smallest value that a share `p` does not exceed.
+fn quantile_s(sorted_s: &[f64], p: f64) -> f64 {
+    let rank = (p * sorted_s.len() as f64).ceil() as usize;
+    sorted_s[rank.clamp(1, sorted_s.len()) - 1]
+}
+
+/// The median of the draws, and the middle 95 % of them.
+fn within(mut draws: Vec<f64>) -> Estimate {
+    draws.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let place = share * (draws.len() - 1) as f64;
+        let (below, above) = (draws[place.floor() as usize], draws[place.ceil() as usize]);
+        below + (above - below) * place.fract()
+    };
+    Estimate { value: at(0.5), interval: Some((at(0.025), at(0.975))) }
+}

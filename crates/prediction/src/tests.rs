@@ -1,0 +1,232 @@
+//! Predictions of servers that are simulated, so that the truth is known.
+
+use kendall_evidence::Visit;
+use kendall_record::{Outcome, RequestRow};
+use kendall_station::{Discipline, Estimate, Law, Servers};
+use kendall_stats::random::{Purpose, exponential, stream, unit};
+
+use crate::candidate::{Candidate, responses_s};
+use crate::{
+    Advice, Baseline, Block, Capacity, KnownStation, NoPrediction, NothingObserved, Observed, Prediction,
+    Predictor, Question,
+};
+
+const SERVICE_S: f64 = 0.01;
+/// Requests of each low load.
+const REQUESTS: usize = 6_000;
+
+/// A server as it really is. Class 1 takes `heavy` times as long as class 0.
+#[derive(Clone)]
+struct Truth {
+    station: Candidate,
+    law: Law,
+    heavy_share: f64,
+    heavy: f64,
+    stamps: bool,
+}
+
+impl Truth {
+    fn new(discipline: Discipline, servers: u32, law: Law, delay_s: f64) -> Self {
+        let station = Candidate { discipline, servers, delay_s };
+        Self { station, law, heavy_share: 0.0, heavy: 1.0, stamps: false }
+    }
+
+    fn capacity_per_s(&self) -> f64 {
+        let mean_s = self.law.mean_s() * (1.0 + self.heavy_share * (self.heavy - 1.0));
+        f64::from(self.station.servers) / mean_s
+    }
+
+    /// The rows of a run at a share of the capacity.
+    fn rows(&self, rho: f64, requests: usize, seed: u64) -> Vec<RequestRow> {
+        let mut arrivals = stream(seed, Purpose::Arrivals, 0);
+        let mut services = stream(seed, Purpose::Service, 0);
+        let mut now_s = 0.0;
+        let arrive = |_| {
+            now_s += exponential(&mut arrivals) / (rho * self.capacity_per_s());
+            let class = usize::from(unit(&mut services) < self.heavy_share);
+            let service_s = self.law.sample(&mut services) * [1.0, self.heavy][class];
+            Visit { arrival_s: now_s, service_s, class }
+        };
+        let visits: Vec<Visit> = (0..requests).map(arrive).collect();
+        let responses = responses_s(&visits, self.station, &[]);
+        let ns = |s: f64| (s * 1e9) as i64;
+        let row = |(index, (visit, response_s)): (usize, (&Visit, f64))| {
+            let (sent, completed) = (ns(visit.arrival_s), ns(visit.arrival_s + response_s));
+            let row =
+                RequestRow::due(index as u64, sent).sent_at(sent, 1).ended(Outcome::Answered, completed);
+            let row = RequestRow { class: visit.class as u32, ..row };
+            let queued = sent + ns(self.station.delay_s / 2.0);
+            let finished = completed - ns(self.station.delay_s / 2.0);
+            match self.stamps {
+                true => row.served(queued, finished - ns(visit.service_s), finished),
+                false => row,
+            }
+        };
+        visits.iter().zip(responses).enumerate().map(row).collect()
+    }
+
+    fn observed(&self, capacity: Option<Capacity>, known: Option<KnownStation>) -> Observed {
+        let block = |(at, rho): (usize, f64)| {
+            (rho * self.capacity_per_s(), Block::of(&self.rows(rho, REQUESTS, 5 + at as u64), 0))
+        };
+        let blocks = [0.2, 0.35, 0.5].into_iter().enumerate().map(block).collect();
+        Observed::new(blocks, capacity, known).unwrap()
+    }
+
+    fn measured_capacity(&self) -> Option<Capacity> {
+        Some(Capacity { per_s: self.capacity_per_s(), relative_sd: 0.003, blocks: 4 })
+    }
+
+    fn predictor(&self) -> Predictor {
+        Predictor::new(&self.observed(self.measured_capacity(), None), 1)
+    }
+
+    fn predict(&self, rho: f64) -> Prediction {
+        self.predictor().predict(&Question::at(rho * self.capacity_per_s(), 60_000)).unwrap()
+    }
+}
+
+fn p99(prediction: &Prediction) -> Estimate {
+    prediction.quantiles.iter().find(|quantile| quantile.0 == 0.99).unwrap().1
+}
+
+fn near(found: Estimate, truth: f64, within: f64) {
+    let error = found.value / truth - 1.0;
+    assert!(error.abs() < within, "{found:?} {truth} {error}");
+    let (low, high) = found.interval.unwrap();
+    assert!(low < truth && truth < high, "{found:?} {truth}");
+}
+
+/// Means and 99 % quantiles at 85 % of the capacity, in service times, by formula and by inversion of transforms.
+#[test]
+fn stations_are_recognised_and_predicted_at_loads_that_were_not_measured() {
+    let (fifo, sharing) = (Discipline::Fifo, Discipline::ProcessorSharing);
+    let exponential = Law::Exponential { mean_s: SERVICE_S };
+    let erlang = Law::Erlang { shape: 4, mean_s: SERVICE_S };
+    let cases = [
+        (Truth::new(fifo, 1, exponential.clone(), 0.0), 6.667, 30.70),
+        (Truth::new(fifo, 1, erlang, 0.003), 1.0 + 0.85 * 1.25 / 0.3, 19.09),
+        (Truth::new(sharing, 1, exponential.clone(), 0.002), 6.667, 50.71),
+        (Truth::new(fifo, 4, exponential, 0.003), 2.106, 8.559),
+    ];
+    for (truth, mean, quantile) in cases {
+        let found = truth.predict(0.85);
+        let delay_s = truth.station.delay_s;
+        near(found.mean_s, mean * SERVICE_S + delay_s, 0.08);
+        near(p99(&found), quantile * SERVICE_S + delay_s, 0.15);
+        let likeliest = found.stations[0];
+        assert_eq!(
+            (likeliest.discipline, likeliest.servers),
+            (truth.station.discipline, truth.station.servers),
+            "{found:?}"
+        );
+        assert!((found.utilisation.value - 0.85).abs() < 0.02, "{found:?}");
+    }
+}
+
+#[test]
+fn other_servers_and_another_order_are_predicted_too() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let predictor = truth.predictor();
+    let ask = |question: Question| predictor.predict(&question).unwrap();
+    let at = Question::at(0.85 * truth.capacity_per_s(), 60_000);
+    let shared = ask(Question { discipline: Some(Discipline::ProcessorSharing), ..at.clone() });
+    near(p99(&shared), 50.71 * SERVICE_S, 0.15);
+    // Four such servers at four times the rate.
+    let rate_per_s = 4.0 * at.rate_per_s;
+    near(p99(&ask(Question { servers: Some(4), rate_per_s, ..at.clone() })), 8.559 * SERVICE_S, 0.15);
+    let farther = ask(Question { more_delay_s: 0.5, ..at.clone() });
+    near(farther.mean_s, 6.667 * SERVICE_S + 0.5, 0.08);
+    let overload = predictor.predict(&Question::at(2.0 * truth.capacity_per_s(), 1_000)).unwrap_err();
+    assert!(
+        matches!(overload, NoPrediction::Overload { .. }) && overload.to_string().contains("100"),
+        "{overload}"
+    );
+}
+
+#[test]
+fn the_highest_rate_is_that_of_the_formula() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let predictor = truth.predictor();
+    let any = Question::at(1.0, 60_000);
+    // S/(1 − ρ) is 50 ms at 80 %, and ln 100 times the mean is p99.
+    let rate = predictor.highest_rate("mean<50ms".parse().unwrap(), &any).unwrap();
+    near(rate, 80.0, 0.03);
+    let rate = predictor.highest_rate("p99<230.26ms".parse().unwrap(), &any).unwrap();
+    near(rate, 80.0, 0.03);
+    let never = predictor.highest_rate("p99<1us".parse().unwrap(), &any).unwrap_err().to_string();
+    assert!(never.contains("no rate meets p99 < 0.001 ms"), "{never}");
+}
+
+#[test]
+fn classes_come_in_other_proportions() {
+    let light = Truth {
+        heavy_share: 0.2,
+        heavy: 5.0,
+        ..Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: 0.005 }, 0.0)
+    };
+    let predictor = light.predictor();
+    let heavier = Truth { heavy_share: 0.4, ..light.clone() };
+    let rate_per_s = 0.7 * heavier.capacity_per_s();
+    let question = Question { mix: Some(vec![0.6, 0.4]), ..Question::at(rate_per_s, 60_000) };
+    let found = predictor.predict(&question).unwrap();
+    let truth = heavier.rows(0.7, 400_000, 77);
+    let responses: Vec<f64> = truth.iter().map(|row| row.response_ns().unwrap() as f64 / 1e9).collect();
+    near(found.mean_s, kendall_stats::mean(&responses), 0.1);
+    let missing = predictor.predict(&Question { mix: Some(vec![0.5, 0.2, 0.3]), ..question }).unwrap_err();
+    assert_eq!(missing, NoPrediction::UnmeasuredClass(2));
+}
+
+#[test]
+fn timestamps_give_the_service_times_and_the_delay() {
+    let plain = Truth::new(Discipline::Fifo, 2, Law::LogNormal { mean_s: SERVICE_S, scv: 1.0 }, 0.004);
+    let truth = Truth { stamps: true, ..plain };
+    let known =
+        KnownStation { servers: Servers::new(2).unwrap(), discipline: Discipline::Fifo, classes: Vec::new() };
+    let observed = truth.observed(None, Some(known));
+    let found =
+        Predictor::new(&observed, 1).predict(&Question::at(0.8 * truth.capacity_per_s(), 60_000)).unwrap();
+    assert!((found.delay_s.value - 0.004).abs() < 1e-6, "{found:?}");
+    assert_eq!(found.stations.len(), 1);
+    let rows = truth.rows(0.8, 400_000, 78);
+    let responses: Vec<f64> = rows.iter().map(|row| row.response_ns().unwrap() as f64 / 1e9).collect();
+    near(found.mean_s, kendall_stats::mean(&responses), 0.08);
+}
+
+#[test]
+fn without_a_capacity_the_interval_is_wide_and_says_what_to_measure() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let without = Predictor::new(&truth.observed(None, None), 1)
+        .predict(&Question::at(0.85 * truth.capacity_per_s(), 60_000))
+        .unwrap();
+    let with = truth.predict(0.85);
+    let width = |found: &Prediction| p99(found).half_width() / p99(found).value;
+    assert!(width(&without) > 1.5 * width(&with), "{without:?} {with:?}");
+    assert_eq!(without.advice, Some(Advice::MeasureCapacity));
+}
+
+#[test]
+fn too_few_and_lost_requests_are_refused() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let rows = truth.rows(0.3, 100, 1);
+    let few = Observed::new(vec![(30.0, Block::of(&rows, 0))], None, None).unwrap_err();
+    assert!(matches!(few, NothingObserved::TooFew) && few.to_string().contains("20 %"), "{few}");
+    let mut rows = truth.rows(0.3, 1_000, 1);
+    rows.iter_mut().step_by(10).for_each(|row| row.outcome = Outcome::Refused);
+    let lost = Observed::new(vec![(30.0, Block::of(&rows, 0))], None, None).unwrap_err();
+    assert!(lost.to_string().contains("10.0 %"), "{lost}");
+}
+
+#[test]
+fn the_strongest_baseline_is_right_for_one_exponential_server() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let observed = truth.observed(truth.measured_capacity(), None);
+    let closed: Vec<(u32, f64)> =
+        [1, 2, 4, 8].map(|users| (users, 100.0 * f64::from(users) / (f64::from(users) + 1.0))).into();
+    let all = observed.baselines(70.0, 100.0, &closed);
+    let of = |baseline| *all.iter().find(|found| found.baseline == baseline).unwrap();
+    let error = |baseline| of(baseline).mean_s.unwrap() / (SERVICE_S / 0.3) - 1.0;
+    assert!(error(Baseline::Hyperbola).abs() < 0.1, "{all:?}");
+    assert!(error(Baseline::Same) < -0.3 && error(Baseline::Line) < -0.1, "{all:?}");
+    assert_eq!(of(Baseline::Scalability).p99_s, None);
+}
