@@ -1,4 +1,4 @@
-//! What is stored, and the bounds of it.
+//! The stored data, and its limits.
 
 use std::fmt;
 
@@ -10,23 +10,24 @@ pub const MOST_NAME_BYTES: usize = 64;
 /// The most bytes of a credential.
 pub const MOST_CREDENTIAL_BYTES: usize = 1024;
 
-/// A name and what proves its owner. Names are compared byte by byte: a caller brings them into one canonical form first.
+/// A name and the credential of its owner. Names are compared byte by byte: the caller converts them into one canonical
+/// form first.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Account {
     /// 1 to [`MOST_NAME_BYTES`] bytes of UTF-8.
     pub name: String,
-    /// At most [`MOST_CREDENTIAL_BYTES`] bytes, which mean nothing to the store.
+    /// At most [`MOST_CREDENTIAL_BYTES`] bytes, opaque to the store.
     pub credential: Vec<u8>,
 }
 
 impl fmt::Debug for Account {
-    /// Leaves the credential out, since logs are no place for it.
+    /// Omits the credential, since it must not appear in logs.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Account").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// What became of an insert.
+/// The outcome of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inserted {
     /// The account is stored, durably.
@@ -46,9 +47,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     if name.len() > MOST_NAME_BYTES {
         let length = name.len();
         return Err(StoreError::Invalid {
-            problem: format!(
-                "an account's name has {length} bytes, and at most {MOST_NAME_BYTES} are allowed"
-            ),
+            problem: format!("an account's name has {length} bytes, and the limit is {MOST_NAME_BYTES}"),
         });
     }
     Ok(())
@@ -62,9 +61,7 @@ pub(crate) fn check_credential(credential: &[u8]) -> Result<(), StoreError> {
     let length = credential.len();
     if length > MOST_CREDENTIAL_BYTES {
         return Err(StoreError::Invalid {
-            problem: format!(
-                "a credential has {length} bytes, and at most {MOST_CREDENTIAL_BYTES} are allowed"
-            ),
+            problem: format!("a credential has {length} bytes, and the limit is {MOST_CREDENTIAL_BYTES}"),
         });
     }
     Ok(())

@@ -11,34 +11,34 @@ use tokio::sync::oneshot;
 use crate::account::{self, Account, Inserted};
 use crate::backend::{Access, Store, failure_text};
 use crate::error::StoreError;
-use crate::job::{Answer, Read, Write};
-use crate::lane::{self, Ended, Lane, Shared};
+use crate::job::{Answer, ReadCall, WriteCall};
+use crate::lane::{self, Lane, Shared, TaskEnd};
 use crate::settings::Settings;
 use crate::sqlite;
 use crate::store_url::{Kind, StoreUrl};
 
-/// A store of accounts. A clone is another handle of the same store. When the last one is dropped, what is queued is still
-/// written, without anyone waiting for it; [`Accounts::close`] waits.
+/// A store of accounts. A clone is another handle of the same store. When the last one is dropped, queued calls are still
+/// written, but no caller waits for them; [`Accounts::close`] waits.
 ///
-/// A call that is dropped while it is queued is not carried out; if it is under way, it is.
+/// A call that is dropped while it is queued is not executed; one that is already running is.
 #[derive(Clone)]
 pub struct Accounts {
-    writes: Sender<Write>,
-    reads: Sender<Read>,
+    writes: Sender<WriteCall>,
+    reads: Sender<ReadCall>,
     shared: Arc<Shared>,
     /// The tasks, until a handle closes the store.
-    tasks: Arc<Mutex<Vec<Ended>>>,
+    tasks: Arc<Mutex<Vec<TaskEnd>>>,
 }
 
 /// A store that is being opened.
 type Starting<'a> = Pin<Box<dyn Future<Output = Result<Accounts, StoreError>> + Send + 'a>>;
 
-/// What a store has written since it was opened.
+/// The counters of a store since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Accounts.
     pub accounts: u64,
-    /// Transactions in which inserts were: `accounts / transactions` is the mean size of a batch.
+    /// Transactions with inserts: `accounts / transactions` is the mean size of a batch.
     pub transactions: u64,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Accounts {
 }
 
 impl Accounts {
-    /// Opens what a URL names, and creates or migrates its schema. Call it inside a tokio runtime with I/O and time.
+    /// Opens the store of a URL, and creates or migrates its schema. Call it inside a tokio runtime with I/O and time.
     ///
     /// # Errors
     /// [`StoreError::Setting`], [`StoreError::DriverMissing`], [`StoreError::Open`], [`StoreError::NotDurable`] or
@@ -59,8 +59,8 @@ impl Accounts {
         Self::starting(store, &settings)?.await
     }
 
-    /// The opening of a store, with its type erased. The body of an `async fn` is compiled by each crate that awaits it; by
-    /// this the code of the drivers is compiled once, here.
+    /// The opening of a store, with its type erased. Each crate that awaits an `async fn` compiles its body; with this, the
+    /// code of the drivers is compiled once, here.
     fn starting<'a>(store: &StoreUrl, settings: &'a Settings) -> Result<Starting<'a>, StoreError> {
         let name = store.to_string();
         Ok(match &store.0 {
@@ -103,9 +103,9 @@ impl Accounts {
             batches: AtomicU64::new(0),
         };
         let writers = settings.connections.min(S::MOST_WRITERS);
-        let writes: Lane<Write> =
+        let writes: Lane<WriteCall> =
             Lane::open(&store, Access::Write, writers, settings.queue, shared(settings.batch())).await?;
-        let reads: Lane<Read> = Lane::open(
+        let reads: Lane<ReadCall> = Lane::open(
             &store,
             Access::Read,
             settings.readers,
@@ -113,7 +113,7 @@ impl Accounts {
             shared(settings.most_in_batch),
         )
         .await?;
-        // The writers are the last to end, since the last connection to a file of SQLite tidies it up.
+        // The writers end last, because the last connection to an SQLite file cleans it up.
         let tasks = reads.tasks.into_iter().chain(writes.tasks).collect();
         Ok(Self {
             writes: writes.queue,
@@ -130,20 +130,20 @@ impl Accounts {
     pub async fn insert(&self, account: Account) -> Result<Inserted, StoreError> {
         account::check_name(&account.name)?;
         account::check_credential(&account.credential)?;
-        self.write(|answer| Write::Insert(account, answer)).await
+        self.write(|answer| WriteCall::Insert(account, answer)).await
     }
 
     /// The credential of an account; `None` if no account has the name.
     ///
     /// # Errors
-    /// Those of a store that is busy, closed, out of reach or refuses.
+    /// Fails if the store is busy, closed, unreachable, or rejects the call.
     pub async fn find(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         account::check_name(name)?;
-        self.read(|answer| Read::Find(name.to_owned(), answer)).await
+        self.read(|answer| ReadCall::Find(name.to_owned(), answer)).await
     }
 
-    /// Replaces a credential if it is still `old`, and returns when that is durable. `false` if it is another one, or no
-    /// account has the name.
+    /// Replaces a credential if it is still `old`, and returns when that is durable. `false` if it differs, or no account
+    /// has the name.
     ///
     /// # Errors
     /// [`StoreError::Unknown`] leaves open whether it was replaced. After any other error it was not.
@@ -151,29 +151,29 @@ impl Accounts {
         account::check_name(name)?;
         account::check_credential(&new)?;
         let (name, old) = (name.to_owned(), old.to_owned());
-        self.write(|answer| Write::Replace { name, old, new, answer }).await
+        self.write(|answer| WriteCall::Replace { name, old, new, answer }).await
     }
 
-    /// Removes an account if its credential is still `old`, and returns when that is durable. `false` if it is another one,
-    /// or no account has the name.
+    /// Removes an account if its credential is still `old`, and returns when that is durable. `false` if it differs, or no
+    /// account has the name.
     ///
     /// # Errors
     /// [`StoreError::Unknown`] leaves open whether it was removed. After any other error it was not.
     pub async fn remove(&self, name: &str, old: &[u8]) -> Result<bool, StoreError> {
         account::check_name(name)?;
         let (name, old) = (name.to_owned(), old.to_owned());
-        self.write(|answer| Write::Remove { name, old, answer }).await
+        self.write(|answer| WriteCall::Remove { name, old, answer }).await
     }
 
     /// Counts the accounts. Redis knows the number; the other stores read an index from end to end.
     ///
     /// # Errors
-    /// Those of a store that is busy, closed, out of reach or refuses.
+    /// Fails if the store is busy, closed, unreachable, or rejects the call.
     pub async fn count(&self) -> Result<u64, StoreError> {
-        self.read(Read::Count).await
+        self.read(ReadCall::Count).await
     }
 
-    /// What has been written since the store was opened.
+    /// The counters since the store was opened.
     pub fn written(&self) -> Written {
         Written {
             accounts: self.shared.written.load(Ordering::Relaxed),
@@ -181,16 +181,16 @@ impl Accounts {
         }
     }
 
-    /// How many calls wait to be written: 0 to the capacity of the queue.
+    /// The number of calls that wait to be written: 0 to the capacity of the queue.
     pub fn queued(&self) -> usize {
         self.writes.len()
     }
 
-    /// Closes the store for all handles, after what is queued has been written.
+    /// Closes the store for all handles, after the queued calls were written.
     ///
     /// # Errors
-    /// [`StoreError::Closed`] if a handle has closed it before, [`StoreError::Refused`] if a connection could not be ended
-    /// in order; what was acknowledged is durable all the same.
+    /// [`StoreError::Closed`] if a handle has closed it before, [`StoreError::Refused`] if a connection could not be closed
+    /// in order; acknowledged accounts are durable in any case.
     pub async fn close(self) -> Result<(), StoreError> {
         self.writes.close();
         self.reads.close();
@@ -211,10 +211,10 @@ impl Accounts {
         outcome
     }
 
-    async fn write<T>(&self, job: impl FnOnce(Answer<T>) -> Write) -> Result<T, StoreError> {
+    async fn write<T>(&self, job: impl FnOnce(Answer<T>) -> WriteCall) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         lane::submit(&self.writes, job(answer))?;
-        // A task that ends without an answer was cut off by the end of its runtime.
+        // A task without an answer was cancelled by the end of its runtime.
         let cut_off = || StoreError::Unknown {
             store: self.shared.store.clone(),
             reason: "the program ended the task that writes".to_owned(),
@@ -222,7 +222,7 @@ impl Accounts {
         answered.await.unwrap_or_else(|_| Err(cut_off()))
     }
 
-    async fn read<T>(&self, job: impl FnOnce(Answer<T>) -> Read) -> Result<T, StoreError> {
+    async fn read<T>(&self, job: impl FnOnce(Answer<T>) -> ReadCall) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         lane::submit(&self.reads, job(answer))?;
         answered.await.unwrap_or(Err(StoreError::Closed))

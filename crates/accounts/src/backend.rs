@@ -1,26 +1,26 @@
-//! What a kind of store implements: a way to connect, and five calls on a connection.
+//! The interface of a kind of store: a way to connect, and five calls on a connection.
 
 use std::future::Future;
 
 use crate::account::{Account, Inserted};
 use crate::error::StoreError;
 
-/// Why a call on a connection failed, which decides what the caller is answered.
+/// The reason why a call on a connection failed, which determines the answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The store answered with an error and stored nothing; the connection works.
     Refused(String),
-    /// The store undid the transaction because of another one; the same call can succeed.
+    /// The store rolled back the transaction because of another one; the same call can succeed.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "mysql")),
         expect(dead_code, reason = "the other stores have one writer, or no transactions")
     )]
     Conflict(String),
-    /// The connection no longer works. What was under way may have been stored.
+    /// The connection no longer works. The call in progress may have been stored.
     Lost(String),
 }
 
-/// What became of each account of a batch, in the batch's order.
+/// The outcome of each account of a batch, in the batch's order.
 pub(crate) type Rows = Vec<Result<Inserted, Failure>>;
 
 /// Whether a connection writes or only reads.
@@ -41,7 +41,7 @@ pub(crate) enum Runs {
     OnThreads,
 }
 
-/// A kind of store, and how to reach it.
+/// A kind of store, and how to connect to it.
 pub(crate) trait Store: Clone + Send + Sync + 'static {
     /// A connection to it.
     type Connection: Connection;
@@ -52,7 +52,7 @@ pub(crate) trait Store: Clone + Send + Sync + 'static {
     /// The most connections that can write at the same time.
     const MOST_WRITERS: usize;
 
-    /// Creates or migrates the schema, and checks that what the store acknowledges is durable.
+    /// Creates or migrates the schema, and checks that acknowledged writes are durable.
     fn prepare(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Opens a connection.
@@ -64,8 +64,8 @@ pub(crate) trait Connection: Send + 'static {
     /// Checks that the connection still works.
     fn ping(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Writes those accounts whose names are free, and returns when they are durable. The names are distinct and in
-    /// ascending order, so that two connections that insert the same names cannot wait for each other in a circle.
+    /// Writes the accounts whose names are free, and returns when they are durable. The names are distinct and in
+    /// ascending order, so that two connections that insert the same names cannot deadlock.
     fn insert_many(&mut self, accounts: &[Account]) -> impl Future<Output = Result<Rows, Failure>> + Send;
 
     /// Reads the credentials of names, in their order.
@@ -92,14 +92,14 @@ pub(crate) trait Connection: Send + 'static {
     fn close(self) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// What a failure says.
+/// The text of a failure.
 pub(crate) fn failure_text(failure: Failure) -> String {
     match failure {
         Failure::Refused(reason) | Failure::Conflict(reason) | Failure::Lost(reason) => reason,
     }
 }
 
-/// An error with its causes, which drivers keep out of their own text.
+/// An error with its causes, which drivers exclude from their text.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "redis"))]
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

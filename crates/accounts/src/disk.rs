@@ -1,4 +1,4 @@
-//! What the disk itself can do: the limit of every store that flushes once a transaction.
+//! The speed of the disk: the limit of every store that flushes once per transaction.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -10,13 +10,14 @@ const BLOCK: usize = 4096;
 /// The blocks of the file that is overwritten.
 const BLOCKS: u64 = 256;
 
-/// Measures how many times a second the file system of `folder` completes `fdatasync` after one 4 KiB block of a preallocated
-/// file was overwritten, as SQLite does for a commit. A store without group commit cannot insert faster than that.
+/// Measures how many times per second the file system of `folder` completes `fdatasync` after one 4 KiB block of a
+/// preallocated file was overwritten, as SQLite does for a commit. A store without group commit cannot insert faster than
+/// that.
 ///
 /// The file has no name, and is gone afterwards. Blocks the calling thread for about `during`.
 ///
 /// # Errors
-/// Those of the file system: the folder does not exist, is not writable, or has no space.
+/// Fails if the folder does not exist, is not writable, or has no space.
 pub fn fdatasyncs_per_second(folder: &Path, during: Duration) -> io::Result<f64> {
     let mut file = tempfile::tempfile_in(folder)?;
     let block = [0xa5; BLOCK];

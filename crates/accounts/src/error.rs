@@ -1,18 +1,20 @@
-//! What can go wrong, worded for users. Every variant says whether an account may have been stored.
+//! The errors of a store, with messages for users. Every variant states whether an account may have been
+//! stored.
 
 use thiserror::Error;
 
-/// Why a call to a store failed. Only [`StoreError::Unknown`] leaves open whether something was stored.
+/// The reason why a call to a store failed. Only [`StoreError::Unknown`] leaves open whether something was
+/// stored.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StoreError {
-    /// Text that names no store.
+    /// The text is not a store's URL.
     #[error(
         "cannot read the store {given:?}: {problem}; write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or redis://HOST/NUMBER"
     )]
     Url {
         /// The text, without its password.
         given: String,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
     /// The program was built without the driver of this store.
@@ -25,14 +27,14 @@ pub enum StoreError {
         /// The feature that brings the driver.
         driver: &'static str,
     },
-    /// A setting outside its range.
-    #[error("{setting} is {value}, and it must be {range}")]
+    /// A setting is outside its range.
+    #[error("{setting} is {value}; it must be {range}")]
     Setting {
         /// The setting's name.
         setting: &'static str,
         /// Its value.
         value: usize,
-        /// What is allowed.
+        /// The valid range.
         range: &'static str,
     },
     /// The store could not be opened.
@@ -40,7 +42,7 @@ pub enum StoreError {
     Open {
         /// The store, without its password.
         store: String,
-        /// What the driver or the operating system reported.
+        /// The message of the driver or the operating system.
         reason: String,
     },
     /// The store would lose accounts in a crash.
@@ -59,7 +61,7 @@ pub enum StoreError {
     },
     /// A newer program has changed the schema.
     #[error(
-        "the store {store} has a schema of version {found}, and this program knows versions up to {known}; use a newer program"
+        "the store {store} has a schema of version {found}, but this program only supports versions up to {known}; use a newer program"
     )]
     NewerSchema {
         /// The store, without its password.
@@ -69,42 +71,42 @@ pub enum StoreError {
         /// The newest version that this program knows.
         known: u32,
     },
-    /// A name or a credential outside the bounds. Nothing was stored.
+    /// A name or a credential exceeds its limits. Nothing was stored.
     #[error("{problem}")]
     Invalid {
-        /// What is wrong.
+        /// The reason.
         problem: String,
     },
     /// The queue is full. Nothing was stored.
-    #[error("the store is busy: {queued} calls wait already; try again later")]
+    #[error("the store is busy: {queued} calls wait already; retry later")]
     Busy {
         /// The queue's capacity.
         queued: usize,
     },
     /// There is no connection to the store. Nothing was stored.
-    #[error("the store {store} cannot be reached, and nothing was stored: {reason}; try again later")]
+    #[error("the store {store} cannot be reached, and nothing was stored: {reason}; retry later")]
     Unavailable {
         /// The store, without its password.
         store: String,
-        /// What the driver or the operating system reported.
+        /// The message of the driver or the operating system.
         reason: String,
     },
-    /// The connection was lost, or the store did not answer in time, while the call was under way.
+    /// The connection was lost, or the store did not answer in time, during the call.
     #[error(
-        "the store {store} did not answer, and whether it was stored is unknown: {reason}; look the name up to find out"
+        "the store {store} did not answer, so it is unknown whether the account was stored: {reason}; look up the name to find out"
     )]
     Unknown {
         /// The store, without its password.
         store: String,
-        /// What the driver or the operating system reported.
+        /// The message of the driver or the operating system.
         reason: String,
     },
     /// The store answered with an error. Nothing was stored.
-    #[error("the store {store} refused the call, and nothing was stored: {reason}")]
+    #[error("the store {store} rejected the call, and nothing was stored: {reason}")]
     Refused {
         /// The store, without its password.
         store: String,
-        /// What the store reported.
+        /// The store's message.
         reason: String,
     },
     /// The handle was closed before. Nothing was stored.

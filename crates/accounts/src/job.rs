@@ -1,4 +1,4 @@
-//! What waits in the queues of a store, and how a batch of it is carried out on a connection.
+//! The calls in the queues of a store, and the execution of a batch of them on a connection.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use crate::account::{Account, Inserted};
 use crate::backend::{Connection, Failure, Rows};
 use crate::error::StoreError;
 
-/// Where a caller waits.
+/// The sender of a caller's answer.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// How often a transaction that the store undid is tried again.
+/// The most attempts of a transaction that the store rolls back.
 const ATTEMPTS: usize = 5;
 
-/// What batches were carried out on.
+/// The environment in which batches are executed.
 pub(crate) struct Surroundings<'a> {
     /// The store, for errors.
     pub(crate) store: &'a str,
-    /// How long one call may take; none for calls that block.
+    /// The longest time of one call; `None` for calls that block.
     pub(crate) within: Option<Duration>,
 }
 
-/// What a batch did.
+/// The effect of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// Accounts that were written, and the transactions in which they were.
+    /// Accounts that were written, and the transactions that wrote them.
     pub(crate) written: u64,
     /// Calls of `insert_many`.
     pub(crate) batches: u64,
-    /// Why the connection is of no more use, if it is not.
+    /// The reason why the connection is unusable, if it is.
     pub(crate) lost: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) trait Job: Send + Sized + 'static {
     /// Answers the call with an error.
     fn fail(self, error: &StoreError);
 
-    /// Carries out all calls of a batch and answers each.
+    /// Executes all calls of a batch and answers each.
     fn serve<C: Connection>(
         batch: Vec<Self>,
         connection: &mut C,
@@ -49,7 +49,7 @@ pub(crate) trait Job: Send + Sized + 'static {
 }
 
 /// A call that changes the store.
-pub(crate) enum Write {
+pub(crate) enum WriteCall {
     /// Stores an account.
     Insert(Account, Answer<Inserted>),
     /// Replaces a credential if it is still the old one.
@@ -59,7 +59,7 @@ pub(crate) enum Write {
 }
 
 /// A call that reads the store.
-pub(crate) enum Read {
+pub(crate) enum ReadCall {
     /// Reads a credential.
     Find(String, Answer<Option<Vec<u8>>>),
     /// Counts the accounts.
@@ -67,7 +67,7 @@ pub(crate) enum Read {
 }
 
 impl Surroundings<'_> {
-    /// Waits for a call, but not for ever. An answer that does not come makes the connection useless, since it may still come.
+    /// Waits for a call for a limited time. A missing answer makes the connection unusable, because it may still come.
     async fn bounded<T>(&self, call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let Some(within) = self.within else { return call.await };
         timeout(within, call)
@@ -75,7 +75,7 @@ impl Surroundings<'_> {
             .unwrap_or_else(|_| Err(Failure::Lost(format!("no answer within {within:?}"))))
     }
 
-    /// What the caller of a write is answered.
+    /// The error for the caller of a write.
     fn write_error(&self, failure: &Failure) -> StoreError {
         let store = self.store.to_owned();
         match failure {
@@ -86,7 +86,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// What the caller of a read is answered, or of a write that was never sent.
+    /// The error for the caller of a read, or of a write that was never sent.
     fn read_error(&self, failure: &Failure) -> StoreError {
         let store = self.store.to_owned();
         match failure {
@@ -98,7 +98,7 @@ impl Surroundings<'_> {
     }
 }
 
-impl Job for Write {
+impl Job for WriteCall {
     fn fail(self, error: &StoreError) {
         match self {
             Self::Insert(_, answer) => drop(answer.send(Err(error.clone()))),
@@ -150,21 +150,21 @@ impl Job for Write {
 struct Inserts(Vec<(Account, Answer<Inserted>)>);
 
 impl Inserts {
-    /// Takes an insert whose caller still waits. An insert without one is not carried out.
+    /// Adds an insert whose caller still waits. An insert without a caller is not executed.
     fn push(&mut self, account: Account, answer: Answer<Inserted>) {
         if !answer.is_closed() {
             self.0.push((account, answer));
         }
     }
 
-    /// Writes the first account of each name in one transaction; the others of that name are taken.
+    /// Writes the first account of each name in one transaction; the others of that name are rejected as taken.
     async fn serve<C: Connection>(self, connection: &mut C, surroundings: &Surroundings<'_>) -> Served {
         let mut served = Served { written: 0, batches: 0, lost: None };
         if self.0.is_empty() {
             return served;
         }
         let mut pending = self.0;
-        // Stable: of two callers with one name, the one that came first wins.
+        // Stable: of two callers with one name, the earlier one wins.
         pending.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let mut accounts: Vec<Account> = Vec::with_capacity(pending.len());
         let mut answers: Vec<Vec<Answer<Inserted>>> = Vec::with_capacity(pending.len());
@@ -202,7 +202,7 @@ impl Inserts {
     }
 }
 
-/// Inserts, once more if the store undid the transaction.
+/// Inserts, with retries if the store rolls back the transaction.
 async fn insert<C: Connection>(
     connection: &mut C,
     accounts: &[Account],
@@ -217,7 +217,7 @@ async fn insert<C: Connection>(
     }
 }
 
-impl Job for Read {
+impl Job for ReadCall {
     fn fail(self, error: &StoreError) {
         match self {
             Self::Find(_, answer) => drop(answer.send(Err(error.clone()))),
@@ -270,7 +270,7 @@ impl Job for Read {
     }
 }
 
-/// Why a connection was lost, if a failure says that.
+/// The reason of a lost connection, if the failure is one.
 fn reason_of_loss(failure: Failure) -> Option<String> {
     match failure {
         Failure::Lost(reason) => Some(reason),

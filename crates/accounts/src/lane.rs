@@ -1,8 +1,8 @@
 //! A queue and the tasks that empty it, each with its own connection.
 //!
-//! A task takes whatever is queued, carries it out as one batch, and takes again: batches are as large as the load makes
-//! them, without a timer. A task that loses its connection opens another one, waiting longer after each failure. It never
-//! carries out a call twice.
+//! A task takes all queued calls, executes them as one batch, and repeats: the load determines the size of batches,
+//! without a timer. A task that loses its connection opens another one, waiting longer after each failure. It never
+//! executes a call twice.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,42 +18,42 @@ use crate::backend::{Access, Connection, Failure, Runs, Store, failure_text};
 use crate::error::StoreError;
 use crate::job::{Job, Surroundings};
 
-/// A connection that was unused for this long is checked before a call is sent over it, so that a database which was
-/// restarted meanwhile costs no caller an unknown outcome.
+/// A connection that was idle for this long is checked before a call is sent over it, so that a database that was
+/// restarted meanwhile causes no unknown outcome.
 const CHECKED_AFTER: Duration = Duration::from_secs(1);
 
 /// The pauses between attempts to connect: the first, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// What a lane's tasks share.
+/// The shared state of a lane's tasks.
 pub(crate) struct Shared {
     /// The store, for errors.
     pub(crate) store: String,
     /// The most calls of a batch.
     pub(crate) most_in_batch: usize,
-    /// How long a call may take.
+    /// The longest time of a call.
     pub(crate) answer_within: Duration,
-    /// How many of the tasks have a connection.
+    /// The number of tasks with a connection.
     pub(crate) connected: AtomicUsize,
     /// Accounts that were written.
     pub(crate) written: AtomicU64,
-    /// Transactions in which they were.
+    /// Transactions that wrote them.
     pub(crate) batches: AtomicU64,
 }
 
-/// A queue's end for callers, and the ends of its tasks.
+/// The callers' end of a queue, and the ends of its tasks.
 pub(crate) struct Lane<J> {
     pub(crate) queue: Sender<J>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tasks: Vec<Ended>,
+    pub(crate) tasks: Vec<TaskEnd>,
 }
 
-/// What a task does. Without its type, tokio's code for tasks is compiled once for all stores.
+/// The future of a task. Without its type, tokio's code for tasks is compiled once for all stores.
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Resolves when a task has ended.
-pub(crate) type Ended = oneshot::Receiver<Result<(), Failure>>;
+pub(crate) type TaskEnd = oneshot::Receiver<Result<(), Failure>>;
 
 impl<J: Job> Lane<J> {
     /// Opens the connections, then starts the tasks.
@@ -108,7 +108,7 @@ pub(crate) fn submit<J>(queue: &Sender<J>, job: J) -> Result<(), StoreError> {
     })
 }
 
-/// Opens a connection in bounded time.
+/// Opens a connection within a time limit.
 async fn connect<S: Store>(store: &S, access: Access, within: Duration) -> Result<S::Connection, Failure> {
     match timeout(within, store.connect(access)).await {
         Ok(connection) => connection,
@@ -130,18 +130,18 @@ impl<S: Store, J: Job> Task<S, J> {
         let shared = Arc::clone(&self.shared);
         let within = (S::RUNS == Runs::InRuntime).then_some(shared.answer_within);
         let surroundings = Surroundings { store: &shared.store, within };
-        let mut connection = Counted::new(connection, &shared.connected);
+        let mut connection = CountedConnection::new(connection, &shared.connected);
         let mut used = Instant::now();
         while let Some(batch) = self.batch().await {
             if used.elapsed() >= CHECKED_AFTER && self.is_dead(&mut connection.connection).await {
                 drop(connection);
                 match connect(&self.store, self.access, shared.answer_within).await {
-                    Ok(again) => connection = Counted::new(again, &shared.connected),
+                    Ok(again) => connection = CountedConnection::new(again, &shared.connected),
                     Err(failure) => {
                         let reason = failure_text(failure);
                         self.fail_all(batch, &reason);
                         let Some(again) = self.reconnect().await else { return Ok(()) };
-                        connection = Counted::new(again, &shared.connected);
+                        connection = CountedConnection::new(again, &shared.connected);
                         continue;
                     }
                 }
@@ -153,13 +153,13 @@ impl<S: Store, J: Job> Task<S, J> {
             if served.lost.is_some() {
                 drop(connection);
                 let Some(again) = self.reconnect().await else { return Ok(()) };
-                connection = Counted::new(again, &shared.connected);
+                connection = CountedConnection::new(again, &shared.connected);
             }
         }
         connection.connection.close().await
     }
 
-    /// Whatever is queued, at least one call. Ends when the queue is closed and empty.
+    /// All queued calls, at least one. `None` when the queue is closed and empty.
     async fn batch(&self) -> Option<Vec<J>> {
         let mut batch = vec![self.jobs.recv().await.ok()?];
         while batch.len() < self.shared.most_in_batch {
@@ -174,8 +174,8 @@ impl<S: Store, J: Job> Task<S, J> {
         !matches!(timeout(self.shared.answer_within, connection.ping()).await, Ok(Ok(())))
     }
 
-    /// Opens another connection. Meanwhile no call waits longer than a pause, if no other task can answer it. Ends without
-    /// one when the queue is closed.
+    /// Opens another connection. Meanwhile no call waits longer than a pause, if no other task can answer it. Returns
+    /// `None` when the queue is closed.
     async fn reconnect(&self) -> Option<S::Connection> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -202,20 +202,20 @@ impl<S: Store, J: Job> Task<S, J> {
     }
 }
 
-/// A connection that counts as one while it is there.
-struct Counted<'a, C> {
+/// A connection that is counted while it exists.
+struct CountedConnection<'a, C> {
     connection: C,
     _seat: Seat<'a>,
 }
 
-impl<'a, C> Counted<'a, C> {
+impl<'a, C> CountedConnection<'a, C> {
     fn new(connection: C, connected: &'a AtomicUsize) -> Self {
         connected.fetch_add(1, Ordering::AcqRel);
         Self { connection, _seat: Seat(connected) }
     }
 }
 
-/// One of the connections in a count.
+/// The count of one connection.
 struct Seat<'a>(&'a AtomicUsize);
 
 impl Drop for Seat<'_> {

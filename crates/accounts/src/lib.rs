@@ -1,14 +1,14 @@
 //! Durable stores of accounts behind one handle: SQLite (compiled in, the default), PostgreSQL, MariaDB and Redis.
 //!
-//! An account is a name and a credential; the credential means nothing to the store. [`Accounts::insert`] returns when the
+//! An account is a name and a credential; the credential is opaque to the store. [`Accounts::insert`] returns when the
 //! account is on disk. There is one way to write new accounts, `insert_many`: each connection has one writer that takes
-//! whatever is queued and writes it in one transaction: callers share one flush of the disk. There is no timer: while
+//! all queued accounts and writes them in one transaction: callers share one flush of the disk. There is no timer: while
 //! one batch is being flushed, the next one collects.
 //!
-//! A call never runs twice. If a connection is lost while an insert is under way, the caller gets
-//! [`StoreError::Unknown`]: a second attempt could meet the account that the first one stored, and report it as taken.
+//! A call never runs twice. If a connection is lost during an insert, the caller gets [`StoreError::Unknown`]: a second
+//! attempt could find the account that the first one stored, and report it as taken.
 //!
-//! Not for: what a credential means, sessions, presence, and any data other than accounts.
+//! Out of scope: the meaning of a credential, sessions, presence, and any data other than accounts.
 //!
 //! ```
 //! # async fn example() -> Result<(), kendall_accounts::StoreError> {

@@ -1,8 +1,8 @@
 //! MariaDB: one statement inserts a batch.
 //!
 //! The statement is text, with every value as a hexadecimal literal: those need no escaping in any SQL mode, and a text of
-//! any number of rows needs no preparation, where a prepared statement would be another one for each number of rows.
-//! MySQL lacks `RETURNING`, by which an insert reports which names were free.
+//! any number of rows needs no preparation, while each number of rows would need a separate prepared statement. MySQL
+//! lacks `RETURNING`, by which an insert reports which names were free.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,11 +22,11 @@ const OLDEST: (u16, u16, u16) = (10, 5, 0);
 /// (<https://mariadb.com/kb/en/mariadb-error-code-reference/>).
 const CONFLICTS: [u16; 2] = [1213, 1205];
 
-/// Errors of the server that leave open what became of the call: shutdown, an aborted query, a killed connection.
+/// Errors of the server that leave the outcome of the call open: shutdown, an aborted query, a killed connection.
 const LOSSES: [u16; 4] = [1053, 1317, 1927, 3024];
 
-/// A step makes a schema of the version before it one of its own version. It must do no harm if it runs twice, because
-/// MariaDB commits each change of a schema at once.
+/// A step upgrades a schema from the previous version. Running it twice must do no harm, because MariaDB commits each
+/// change of a schema at once.
 fn steps() -> [String; 1] {
     [format!(
         "CREATE TABLE IF NOT EXISTS kendall_accounts (name VARBINARY({MOST_NAME_BYTES}) PRIMARY KEY, \
@@ -81,18 +81,18 @@ impl Mysql {
         }
     }
 
-    /// Applies the steps that the database has not had.
+    /// Applies the steps that the database lacks.
     async fn migrate(&self, connection: &mut Conn) -> Result<(), Unprepared> {
         let steps = steps();
-        // A user who may not change the schema can use one that is up to date.
+        // A user without the right to change the schema can use one that is up to date.
         if version(connection).await?.is_some_and(|found| usize::try_from(found) == Ok(steps.len())) {
             return Ok(());
         }
-        // Released with the connection, too.
+        // Losing the connection releases it, too.
         let got: Option<Option<u8>> =
             connection.query_first("SELECT GET_LOCK('kendall_accounts', 5)").await?;
         if got.flatten() != Some(1) {
-            let reason = "another program changes its schema; try again later".to_owned();
+            let reason = "another program is changing its schema; retry later".to_owned();
             return Err(StoreError::Open { store: self.name.clone(), reason }.into());
         }
         let found = version(connection).await?.unwrap_or(0);
@@ -109,7 +109,7 @@ impl Mysql {
     }
 }
 
-/// Why a database cannot be used.
+/// The reason why a database cannot be used.
 enum Unprepared {
     Driver(Error),
     Store(StoreError),
@@ -169,7 +169,7 @@ impl Store for Mysql {
 pub(crate) struct Open(Conn);
 
 impl Open {
-    /// Runs a statement that changes one account at the most; whether there was one to change.
+    /// Runs a statement that changes at most one account; returns whether it changed one.
     async fn changed(&mut self, sql: String) -> Result<bool, Failure> {
         self.0.query_drop(sql).await.map_err(failure)?;
         Ok(self.0.affected_rows() == 1)
@@ -225,7 +225,7 @@ impl Connection for Open {
     }
 
     async fn close(self) -> Result<(), Failure> {
-        // The server drops a connection that ends without a word, too.
+        // The server also closes a connection that ends without notice.
         let _ = self.0.disconnect().await;
         Ok(())
     }
@@ -266,7 +266,7 @@ fn push_hex(sql: &mut String, bytes: &[u8]) {
     sql.push('\'');
 }
 
-/// What a driver's error means for the call.
+/// The meaning of a driver's error for the call.
 fn failure(error: Error) -> Failure {
     let reason = with_causes(&error);
     match error {

@@ -14,8 +14,8 @@ use crate::error::StoreError;
 use crate::schema;
 use crate::settings::{Durability, Settings};
 
-/// A step makes a schema of the version before it one of its own version. Names are bytes, so that neither the database's
-/// encoding nor its collation has a say in which names are equal.
+/// A step upgrades a schema from the previous version. Names are bytes, so that neither the database's encoding nor its
+/// collation affects which names are equal.
 const STEPS: [&str; 1] =
     ["CREATE TABLE kendall_accounts (name bytea PRIMARY KEY, credential bytea NOT NULL)"];
 
@@ -58,10 +58,10 @@ impl Postgres {
         Ok(client)
     }
 
-    /// Applies the steps that the database has not had, all or none.
+    /// Applies the steps that the database lacks, all or none.
     async fn migrate(&self, client: &mut Client) -> Result<(), Unprepared> {
         if version(client).await?.is_some_and(|found| usize::try_from(found) == Ok(STEPS.len())) {
-            // A user who may not change the schema can use one that is up to date.
+            // A user without the right to change the schema can use one that is up to date.
             return Ok(());
         }
         let transaction = client.transaction().await?;
@@ -82,7 +82,7 @@ impl Postgres {
         Ok(transaction.commit().await?)
     }
 
-    /// Checks what a crash of the server would lose.
+    /// Checks whether a crash of the server could lose writes.
     async fn check_durability(&self, client: &Client) -> Result<(), Unprepared> {
         for (setting, is_durable) in [
             ("fsync", (|value: &str| value == "on") as fn(&str) -> bool),
@@ -104,7 +104,7 @@ impl Postgres {
     }
 }
 
-/// Why a database cannot be used.
+/// The reason why a database cannot be used.
 enum Unprepared {
     Driver(tokio_postgres::Error),
     Store(StoreError),
@@ -169,12 +169,12 @@ impl Store for Postgres {
 #[derive(Debug)]
 pub(crate) struct Open {
     client: Client,
-    /// Those of its access, in the order in which they were prepared.
+    /// The prepared statements of its access, in order.
     prepared: Vec<Statement>,
 }
 
 impl Open {
-    /// Runs a prepared statement that changes one account at the most; whether it changed one.
+    /// Runs a prepared statement that changes at most one account; returns whether it changed one.
     async fn changed(
         &self,
         place: usize,
@@ -237,12 +237,12 @@ impl Connection for Open {
     }
 }
 
-/// A connection for reading was given a call that writes, or the other way round: an error in this crate.
+/// The error of a write on a connection for reading, or the reverse: a bug in this crate.
 fn reads_only() -> Failure {
     Failure::Refused("the connection has no such statement".to_owned())
 }
 
-/// What a driver's error means for the call (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+/// The meaning of a driver's error for the call (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 fn failure(error: tokio_postgres::Error) -> Failure {
     let reason = with_causes(&error);
     let Some(answer) = error.as_db_error() else { return Failure::Lost(reason) };

@@ -1,8 +1,8 @@
 //! Redis: one pipeline inserts a batch, a command for each account.
 //!
-//! All accounts are fields of one hash, so that their number is known and other data in the database is left alone. Redis
-//! has no transaction over the batch, and needs none: each account is decided and logged separately, and Redis sends no
-//! reply of a pipeline before what it logged is flushed (`appendfsync always`).
+//! All accounts are fields of one hash, so that their number is known and other data in the database is unaffected. Redis
+//! has no transaction over the batch, and needs none: it decides and logs each account separately, and sends no reply of
+//! a pipeline before the log is flushed (`appendfsync always`).
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, RedisError, RedisResult};
@@ -91,7 +91,7 @@ impl Store for Redis {
     }
 
     async fn connect(&self, _: Access) -> Result<Open, Failure> {
-        // The caller bounds the times.
+        // The caller limits the times.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let connection = self.client.get_multiplexed_async_connection_with_config(&config).await;
         connection.map(Open).map_err(|error| Failure::Lost(with_causes(&error)))
@@ -152,7 +152,7 @@ impl Connection for Open {
     }
 }
 
-/// What a driver's error means for the call.
+/// The meaning of a driver's error for the call.
 fn failure(error: RedisError) -> Failure {
     let reason = with_causes(&error);
     match error.kind() {

@@ -1,8 +1,8 @@
-//! Versions of a store's schema. A store holds the number of the newest step that was applied to it.
+//! Versions of a store's schema. A store holds the number of the newest applied step.
 
 use crate::error::StoreError;
 
-/// What is still to apply to a store that has had `found` of `steps`.
+/// The steps that are still to be applied to a store that has had `found` of `steps`.
 ///
 /// # Errors
 /// [`StoreError::NewerSchema`] if the store has had more steps than this program knows.

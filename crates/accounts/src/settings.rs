@@ -1,36 +1,37 @@
-//! How a store is used.
+//! The settings of a store.
 
 use std::time::Duration;
 
 use crate::error::StoreError;
 
-/// Whether a store may be one that loses acknowledged accounts in a crash.
+/// Whether a store may lose acknowledged accounts in a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Opening a database that is configured to lose acknowledged writes is an error.
     #[default]
     Required,
-    /// The database's own configuration counts, and is not checked.
+    /// The database's own configuration applies unchecked.
     AsConfigured,
 }
 
-/// How a store is used.
+/// The settings of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Connections that write, 1 to 16. SQLite has one writer whatever this says.
+    /// Connections that write, 1 to 16. SQLite always has one writer.
     pub connections: usize,
     /// Connections that read, 1 to 16.
     pub readers: usize,
-    /// How many calls may wait, apart for writes and reads, 1 to 1,000,000; one more is answered [`StoreError::Busy`].
+    /// The most waiting calls, separately for writes and reads, 1 to 1,000,000; one more gets [`StoreError::Busy`].
     pub queue: usize,
     /// The most accounts of one transaction, 1 to 1,024.
     pub most_in_batch: usize,
-    /// Whether one transaction takes all that is queued. If `false`, each insert is its own transaction, for experiments.
+    /// Whether one transaction takes all queued inserts. If `false`, each insert is a separate transaction, for
+    /// experiments.
     pub group_commit: bool,
-    /// How long a database may take to answer one batch, and to open a connection. SQLite has no such limit, because its
-    /// calls cannot be cut short.
+    /// The longest time for a database to answer one batch, and to open a connection. SQLite has no such limit, because
+    /// its calls cannot be interrupted.
     pub answer_within: Duration,
-    /// Whether a database that loses accounts is accepted.
+    /// Whether to accept a database that can lose accounts.
     pub durability: Durability,
 }
 

@@ -1,8 +1,8 @@
 //! SQLite: one file, one thread that writes, threads that read.
 //!
 //! The journal is a write-ahead log and every commit flushes it (`synchronous=FULL`), so an acknowledged account survives a
-//! loss of power. The log is moved into the file by its own connection (`checkpoint`), so that the writer does not
-//! pause for it.
+//! loss of power. A separate connection moves the log into the file (`checkpoint`), so that the writer does not pause for
+//! it.
 
 mod checkpoint;
 mod file;
@@ -50,7 +50,7 @@ impl Store for Sqlite {
     }
 }
 
-/// Runs what blocks for milliseconds where it delays no other task.
+/// Runs a call that blocks for milliseconds where it delays no other task.
 async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => value,
@@ -62,7 +62,7 @@ async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 's
 #[derive(Debug)]
 pub(crate) struct Open {
     database: Database,
-    /// A connection that writes has one.
+    /// Only a connection that writes has one.
     checkpointer: Option<Checkpointer>,
 }
 
@@ -99,16 +99,16 @@ impl Open {
         let value = changes(&self.database).map_err(undo)?;
         match self.step("COMMIT") {
             Ok(()) => Ok(value),
-            // The record of the commit did not fit, or was not tried: nothing of it is in the log.
+            // The commit record did not fit, or was not written: the log has none of it.
             Err(error) if is(&error, ErrorCode::DiskFull) || is(&error, ErrorCode::DatabaseBusy) => {
                 Err(undo(error))
             }
-            // The flush failed: the log may or may not hold the commit.
+            // The flush failed: the log may or may not have the commit.
             Err(error) => Err(lost(error)),
         }
     }
 
-    /// Has the log moved into the file from time to time.
+    /// Requests a checkpoint from time to time.
     fn wrote(&mut self, rows: usize) {
         if let Some(checkpointer) = &mut self.checkpointer {
             checkpointer.wrote(rows, &self.database);

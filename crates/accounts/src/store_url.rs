@@ -1,4 +1,4 @@
-//! The text that names a store.
+//! The URL of a store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use crate::error::StoreError;
 
-/// What a store's URL names. `Display` and `Debug` hide the password.
+/// A store's URL, parsed. `Display` and `Debug` hide the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl(pub(crate) Kind);
 
-/// A store and how its driver finds it.
+/// A store and the information for its driver.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A file of SQLite.
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 }
 
 impl StoreUrl {
-    /// The folder of a store that is a file of this machine: where [`crate::fdatasyncs_per_second`] finds its limit.
+    /// The folder of a store that is a file of this machine, for the limit of [`crate::fdatasyncs_per_second`].
     pub fn folder(&self) -> Option<&Path> {
         match &self.0 {
             Kind::Sqlite(path) => Some(folder_of(path)),
@@ -98,7 +98,7 @@ fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     if query.contains('@') {
-        // The question mark may be one of the password's.
+        // The question mark may be part of the password.
         return format!("{scheme}://***");
     }
     // A password may contain a slash that the user did not encode, so the last `@` counts.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_names_no_store_is_an_error_that_says_why() {
+    fn an_invalid_url_is_an_error_with_a_reason() {
         for (text, why) in [
             ("chat.db", "there is no scheme"),
             ("sqlite:", "there is no path"),

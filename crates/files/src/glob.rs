@@ -1,21 +1,21 @@
-//! Names with `*` and `?` in them, as shells expand them, for where no shell does.
+//! Names with `*` and `?`, expanded as in a shell, for where there is no shell.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The most paths that one pattern stands for.
+/// The most paths of one pattern.
 const MOST_PATHS: usize = 100_000;
 
-/// Whether a path has a character that stands for others.
+/// Whether a path has a wildcard character.
 pub fn is_pattern(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b'*' | b'?'))
 }
 
-/// The paths that a pattern stands for, in the order of their names, numbers in them by their value: `*` stands for any characters of one name and
-/// `?` for one of them; neither stands for a dot at the beginning of a name.
+/// The paths of a pattern, in order of their names, with numbers in them by value: `*` matches any characters of one name and `?`
+/// one character; neither matches a dot at the beginning of a name.
 ///
 /// # Errors
-/// Fails where a folder cannot be read, and where there are too many paths.
+/// Fails if a folder cannot be read, or there are too many paths.
 pub fn expand(pattern: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
@@ -30,7 +30,7 @@ pub fn expand(pattern: &Path) -> io::Result<Vec<PathBuf>> {
         for folder in &found {
             next.extend(matching(folder, &name)?);
             if next.len() > MOST_PATHS {
-                return Err(io::Error::other(format!("it stands for more than {MOST_PATHS} paths")));
+                return Err(io::Error::other(format!("it matches more than {MOST_PATHS} paths")));
             }
         }
         found = next;
@@ -40,7 +40,7 @@ pub fn expand(pattern: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What lies in a folder and has a name of this pattern.
+/// The entries of a folder with names of this pattern.
 fn matching(folder: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if !place.is_dir() {
@@ -57,7 +57,8 @@ fn matching(folder: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a name is of a pattern. It goes back to the last `*` only, so it takes no longer than both lengths multiplied.
+/// Whether a name matches a pattern. It only backtracks to the last `*`, so its time is at most proportional to the product of both
+/// lengths.
 fn fits(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), pattern.chars().collect());
     let (mut at, mut of) = (0, 0);
@@ -79,7 +80,7 @@ fn fits(name: &str, pattern: &str) -> bool {
     pattern[of..].iter().all(|letter| *letter == '*')
 }
 
-/// What paths are sorted by: their text, with numbers by their value, so that run-10 comes after run-9.
+/// The key by which paths are sorted: their text, with numbers by value, so that run-10 comes after run-9.
 fn key(text: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = Vec::new();
     let mut rest = text;

@@ -1,12 +1,12 @@
-//! Writes files so that no reader sees half of one, and no link or name that another user chose is followed.
+//! Writes files so that no reader sees half of one, and without following links or names that another user chose.
 //!
-//! - [`replace`] and [`Replacement`] are for files of kendall's own folders: the new file is written under a drawn name in
+//! - [`replace`] and [`Replacement`] are for files of kendall's own folders: the new file is written under a random name in
 //!   the same folder, and then renamed.
 //! - [`create`] and [`append`] are for files of those folders that grow while a program runs.
-//! - [`read`] and [`open`] are for files of those folders: they never wait for the other end of a pipe. [`read_any`]
-//!   and [`read_text`] are for what a user names. None takes more than its caller is ready to hold.
-//! - [`Folder`] is for folders in which others may rename: what it opens lies in the folder that was opened.
-//! - [`expand`] finds the paths that a pattern such as `new-*` stands for.
+//! - [`read`] and [`open`] are for files of those folders: they never wait for the other end of a pipe. [`read_any`] and
+//!   [`read_text`] are for files that a user names. None reads more than the caller's limit.
+//! - [`Folder`] is for folders in which other users can rename: what it opens lies in the folder that was opened.
+//! - [`expand`] finds the paths of a pattern such as `new-*`.
 //! - [`write()`], [`Output`] and [`stream`] are for files that a user names, which may be pipes or devices.
 
 mod folder;
@@ -27,10 +27,10 @@ pub use glob::{expand, is_pattern};
 pub use output::{Output, stream, write};
 pub use replacement::{Replacement, replace};
 
-/// Creates an empty file for writing. A file or a link of that name is removed first; what the link points to stays.
+/// Creates an empty file for writing. Removes a file or a link of that name first; the target of the link stays.
 ///
 /// # Errors
-/// Fails where the folder cannot be written, or where the name is that of a folder, a pipe or a device.
+/// Fails if the folder cannot be written, or the name is that of a folder, a pipe or a device.
 pub fn create(path: &Path) -> io::Result<File> {
     refuse_special(path)?;
     match fs::remove_file(path) {
@@ -40,11 +40,11 @@ pub fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Opens a file to read it and to write at its end, and creates a missing one with these permissions. A lock file can be
-/// opened with it, too: the content stays.
+/// Opens a file for reading and for writing at its end, and creates a missing one with these permissions. Also suitable for a
+/// lock file: the content stays.
 ///
 /// # Errors
-/// Fails where the file cannot be opened, or where the name is that of a link, a folder, a pipe or a device.
+/// Fails if the file cannot be opened, or the name is that of a link, a folder, a pipe or a device.
 pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     // Without O_NONBLOCK, opening a pipe would wait for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -54,23 +54,23 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
         Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => refusal("a link; remove it"),
         _ => error,
     })?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(refusal("no regular file; remove it")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refusal("not a regular file; remove it")) }
 }
 
-/// Opens a regular file to read it.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// Fails where the file cannot be read, or is a folder, a pipe or a device.
+/// Fails if the file cannot be read, or is a folder, a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(refusal("no regular file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refusal("not a regular file")) }
 }
 
 /// The content of a regular file of at most this many bytes.
 ///
 /// # Errors
-/// As [`open`], and where the file is longer.
+/// As [`open`], and if the file is longer.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     bounded(open(path)?, most_bytes)
 }
@@ -78,7 +78,7 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// The content of a file, pipe or device that a user named, of at most this many bytes.
 ///
 /// # Errors
-/// Fails where it cannot be read or is longer.
+/// Fails if it cannot be read or is longer.
 pub fn read_any(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     bounded(File::open(path)?, most_bytes)
 }
@@ -86,13 +86,13 @@ pub fn read_any(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// The same for text.
 ///
 /// # Errors
-/// As [`read_any`], and where it is not UTF-8 or holds bytes of 0.
+/// As [`read_any`], and if it is not UTF-8 or has bytes of 0.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     let text = read_any(path, most_bytes)?;
     match String::from_utf8(text) {
-        // What programs keep in memory has them, such as the environment of a process, which is not to be shown in a message.
-        Ok(text) if text.contains('\0') => Err(refusal("no text: it holds bytes of 0")),
-        text => text.map_err(|_| refusal("no text in UTF-8")),
+        // Memory images have them, such as the environment of a process, which must not appear in a message.
+        Ok(text) if text.contains('\0') => Err(refusal("not text: it has bytes of 0")),
+        text => text.map_err(|_| refusal("not text in UTF-8")),
     }
 }
 
@@ -105,16 +105,16 @@ fn bounded(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
             1_000_000.. => (most_bytes.div_ceil(1_000_000), "MB"),
             _ => (most_bytes.div_ceil(1000), "kB"),
         };
-        return Err(refusal(format_args!("longer than {most} {unit}, the most that is read")));
+        return Err(refusal(format_args!("longer than the limit of {most} {unit}")));
     }
     Ok(content)
 }
 
-/// Fails where the name is taken by what must not be replaced by a file.
+/// Fails if the name belongs to something that must not be replaced by a file.
 fn refuse_special(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
-            Err(refusal("no regular file; choose another name"))
+            Err(refusal("not a regular file; choose another name"))
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -125,7 +125,7 @@ fn refusal(what: impl Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
 }
 
-/// The folder that a path names a file of.
+/// The folder of a path's file.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }

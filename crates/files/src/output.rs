@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 
 use crate::{Replacement, create, refusal};
 
-/// Writes what a user asked for under a name that the user chose.
+/// Writes a user's output under a name that the user chose.
 ///
 /// # Errors
 /// As [`Output::open`] and [`Output::finish`].
@@ -19,8 +19,8 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     output.finish()
 }
 
-/// A file that a user named. Regular files are replaced as a whole at the end, and keep their permissions. Pipes and
-/// devices are written through.
+/// A file that a user named. Regular files are replaced as a whole at the end, and keep their permissions. Pipes and devices
+/// are written directly.
 #[derive(Debug)]
 pub struct Output(Kind);
 
@@ -34,8 +34,8 @@ impl Output {
     /// Opens a file for writing. A link is followed if it belongs to this user or to root.
     ///
     /// # Errors
-    /// Fails where the file or its folder cannot be written, where the name is that of a folder, and where it is a link to
-    /// nothing or a link of another user.
+    /// Fails if the file or its folder cannot be written, if the name is that of a folder, and if it is a dangling link or a
+    /// link of another user.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(match resolve(path)? {
             Named::Regular(path) => Kind::Regular(Replacement::of(&path)?),
@@ -51,10 +51,10 @@ impl Output {
         }
     }
 
-    /// Another handle of the file, for writers that own theirs. They share one position.
+    /// Another handle of the file, for writers that need their own. They share one position.
     ///
     /// # Errors
-    /// Fails where the system has no handle left.
+    /// Fails if the system has no handle left.
     pub fn handle(&self) -> io::Result<File> {
         match &self.0 {
             Kind::Regular(replacement) => replacement.handle(),
@@ -62,10 +62,10 @@ impl Output {
         }
     }
 
-    /// Completes the file. A regular one is on the disk then; without this call, it stays as it was.
+    /// Completes the file. A regular one is then on the disk; without this call, it stays as it was.
     ///
     /// # Errors
-    /// Fails where the folder cannot be written or the disk fails.
+    /// Fails if the folder cannot be written or the disk fails.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             Kind::Regular(replacement) => replacement.commit_durably(),
@@ -84,8 +84,8 @@ impl Write for Output {
     }
 }
 
-/// Opens a file that a user named for a program to write while it runs. Pipes and devices are written through; in place of a
-/// regular file there is an empty one at once.
+/// Opens a file that a user named for a program to write while it runs. Pipes and devices are written directly; a regular
+/// file is replaced by an empty one at once.
 ///
 /// # Errors
 /// As [`Output::open`].
@@ -96,9 +96,9 @@ pub fn stream(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What a user's name is that of.
+/// The kind of a user's name.
 enum Named {
-    /// A regular file, or none yet, at this path without its last link.
+    /// A regular file, or a new one, at this path without its last link.
     Regular(PathBuf),
     /// A pipe or device, opened.
     Special(File),
@@ -110,7 +110,7 @@ fn resolve(path: &Path) -> io::Result<Named> {
         return Err(refusal("a link that belongs to another user; name the file itself"));
     }
     match fs::metadata(path) {
-        // What /dev/stdout leads to is open already: the file that it names must stay this file.
+        // The target of /dev/stdout is open already: the file that it names must stay this file.
         Ok(found) if is_special(&found) || path.starts_with("/dev") || path.starts_with("/proc") => {
             Ok(Named::Special(OpenOptions::new().append(true).open(path)?))
         }
@@ -118,7 +118,7 @@ fn resolve(path: &Path) -> io::Result<Named> {
         Ok(_) if link.is_some() => Ok(Named::Regular(path.canonicalize()?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound && link.is_some() => {
             let target = fs::read_link(path)?;
-            Err(refusal(format_args!("a link to {}, which is not there; name a file", target.display())))
+            Err(refusal(format_args!("a link to {}, which does not exist; name a file", target.display())))
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(Named::Regular(path.to_owned())),

@@ -23,7 +23,7 @@ pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replacement.commit()
 }
 
-/// A new file beside the one that it is to replace. Dropped before [`Self::commit`], it leaves the old file as it was.
+/// A new file next to the one that it will replace. Dropped before [`Self::commit`], it leaves the old file unchanged.
 #[derive(Debug)]
 pub struct Replacement {
     part: NamedTempFile,
@@ -31,11 +31,11 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Begins a file that is to have this name. It gets the permissions of the file that it replaces, and its owner
-    /// if this user is root, else those of a new file. A link of this name is replaced itself.
+    /// Begins a file of this name. It gets the permissions of the file that it replaces, and its owner if this user is
+    /// root, otherwise those of a new file. A link of this name is replaced itself.
     ///
     /// # Errors
-    /// Fails where the folder cannot be written, or where the name is that of a folder, a pipe or a device.
+    /// Fails if the folder cannot be written, or the name is that of a folder, a pipe or a device.
     pub fn of(path: &Path) -> io::Result<Self> {
         let replacement = Self::begin(path, NEW)?;
         if let Ok(old) = fs::symlink_metadata(path)
@@ -49,7 +49,7 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// The same for a file that only its owner may read.
+    /// The same for a file that only its owner can read.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -69,18 +69,18 @@ impl Replacement {
         self.part.as_file_mut()
     }
 
-    /// Another handle of the new file, for writers that own theirs. They share one position.
+    /// Another handle of the new file, for writers that need their own. They share one position.
     ///
     /// # Errors
-    /// Fails where the system has no handle left.
+    /// Fails if the system has no handle left.
     pub fn handle(&self) -> io::Result<File> {
         self.part.as_file().try_clone()
     }
 
-    /// Puts the new file in place of the old one.
+    /// Replaces the old file by the new one.
     ///
     /// # Errors
-    /// Fails where the folder cannot be written; the old file is then as it was.
+    /// Fails if the folder cannot be written; the old file is then unchanged.
     pub fn commit(self) -> io::Result<()> {
         self.part.persist(&self.path).map(drop).map_err(|error| error.error)
     }
@@ -88,7 +88,7 @@ impl Replacement {
     /// Gives the new file its name if no other file has it.
     ///
     /// # Errors
-    /// Fails with [`io::ErrorKind::AlreadyExists`] where one has it, and where the folder cannot be written.
+    /// Fails with [`io::ErrorKind::AlreadyExists`] if another file has it, and if the folder cannot be written.
     pub fn commit_new(self) -> io::Result<()> {
         self.part.persist_noclobber(&self.path).map(drop).map_err(|error| error.error)
     }
@@ -96,7 +96,7 @@ impl Replacement {
     /// The same as [`Self::commit`], and returns once the disk has the file and its name.
     ///
     /// # Errors
-    /// As [`Self::commit`], and where the disk fails.
+    /// As [`Self::commit`], and if the disk fails.
     pub fn commit_durably(self) -> io::Result<()> {
         self.part.as_file().sync_all()?;
         let folder = folder_of(&self.path).to_owned();

@@ -9,7 +9,7 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-/// A folder with a file of another user's choice outside of it.
+/// A folder, and a second one outside of it with a file.
 fn folders() -> (TempDir, TempDir) {
     let (ours, theirs) = (tempdir().unwrap(), tempdir().unwrap());
     fs::write(theirs.path().join("victim"), "precious").unwrap();
@@ -21,7 +21,7 @@ fn pipe(path: &Path) {
 }
 
 fn refused<T>(result: io::Result<T>) -> String {
-    let Err(error) = result else { panic!("it is refused") };
+    let Err(error) = result else { panic!("it is rejected") };
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     error.to_string()
 }
@@ -33,7 +33,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_link_is_replaced_and_what_it_points_to_stays() {
+fn a_link_is_replaced_and_its_target_stays() {
     let (ours, theirs) = folders();
     let (link, victim) = (ours.path().join("report.html"), theirs.path().join("victim"));
     let written = |write: &dyn Fn()| {
@@ -46,7 +46,7 @@ fn a_link_is_replaced_and_what_it_points_to_stays() {
     };
     assert_eq!(written(&|| replace(&link, "new").unwrap()), "new");
     assert_eq!(written(&|| create(&link).unwrap().write_all(b"new").unwrap()), "new");
-    // The names that earlier versions wrote under first.
+    // The first names of earlier versions.
     symlink(&victim, ours.path().join("report.html.tmp")).unwrap();
     assert_eq!(written(&|| replace(&link, "new").unwrap()), "new");
     assert_eq!(names(ours.path()).len(), 2, "nothing half-written is left");
@@ -66,35 +66,35 @@ fn a_file_that_grows_is_no_link_pipe_or_folder() {
     assert!(refused(append(&path, 0o600)).contains("a link"));
     fs::remove_file(&path).unwrap();
     pipe(&path);
-    assert!(refused(append(&path, 0o600)).contains("no regular file"));
+    assert!(refused(append(&path, 0o600)).contains("not a regular file"));
     for result in [create(&path).map(drop), replace(&path, "x")] {
-        assert!(refused(result).contains("no regular file"));
+        assert!(refused(result).contains("not a regular file"));
     }
-    assert!(refused(create(ours.path())).contains("no regular file"));
+    assert!(refused(create(ours.path())).contains("not a regular file"));
     assert_eq!(fs::read_to_string(theirs.path().join("victim")).unwrap(), "precious");
 }
 
 #[test]
-fn what_is_read_is_a_file_of_bounded_length() {
+fn only_regular_files_of_bounded_length_are_read() {
     let (ours, _) = folders();
     let path = ours.path().join("answer.json");
     fs::write(&path, "1234").unwrap();
     assert_eq!(read(&path, 4).unwrap(), b"1234");
-    assert!(refused(read(&path, 3)).contains("longer than 1 kB"));
-    assert!(refused(read(Path::new("/dev/zero"), 3)).contains("no regular file"));
+    assert!(refused(read(&path, 3)).contains("longer than the limit of 1 kB"));
+    assert!(refused(read(Path::new("/dev/zero"), 3)).contains("not a regular file"));
     fs::remove_file(&path).unwrap();
     pipe(&path);
-    assert!(refused(read(&path, 3)).contains("no regular file"));
+    assert!(refused(read(&path, 3)).contains("not a regular file"));
     assert!(refused(read_text(Path::new("/dev/zero"), 1000)).contains("longer than"));
     fs::write(ours.path().join("memory"), "SECRET=1\0HOME=/\0").unwrap();
     assert!(refused(read_text(&ours.path().join("memory"), 1000)).contains("bytes of 0"));
     fs::write(ours.path().join("text"), b"\xff").unwrap();
     assert!(refused(read_text(&ours.path().join("text"), 1000)).contains("UTF-8"));
-    assert!(refused(read(ours.path(), 3)).contains("no regular file"));
+    assert!(refused(read(ours.path(), 3)).contains("not a regular file"));
 }
 
 #[test]
-fn what_is_not_committed_changes_nothing() {
+fn an_uncommitted_file_changes_nothing() {
     let (ours, _) = folders();
     let path = ours.path().join("answer.json");
     replace(&path, "old").unwrap();
@@ -138,7 +138,7 @@ fn a_users_file_may_be_a_pipe_a_device_or_a_link_of_the_user() {
     assert_eq!(fs::read_to_string(theirs.path().join("victim")).unwrap(), "meant");
 
     fs::remove_file(theirs.path().join("victim")).unwrap();
-    assert!(refused(write(&path, "x")).contains("which is not there"));
+    assert!(refused(write(&path, "x")).contains("which does not exist"));
     assert!(refused(write(ours.path(), "x")).contains("a folder"));
     let missing = write(&ours.path().join("none/out"), "x").unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
@@ -181,7 +181,7 @@ fn a_folder_that_is_held_stays_the_same_one() {
 }
 
 #[test]
-fn nothing_outside_of_a_folder_is_opened() {
+fn paths_out_of_a_folder_are_not_opened() {
     let (ours, theirs) = folders();
     let folder = ours.path().join("run");
     fs::create_dir_all(folder.join("trials/001")).unwrap();

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use kendall_analysis::traffic::flows;
 use kendall_report::write_flows_page;
-use kendall_system::{Caller, Ended, Settings, Subcommand, System};
+use kendall_system::{Caller, Settings, Subcommand, SubcommandEnd, System};
 
 use crate::console::Terminal;
 use crate::gate::NOT_AS_EXPECTED;
@@ -82,8 +82,8 @@ pub(crate) fn run(OfSystem { subcommand, settings }: &OfSystem) -> anyhow::Resul
         note(&format!("Report: {}", write_flows_page(&found, folder)?.display()));
     }
     match ended {
-        Ended::Done => Ok(ExitCode::SUCCESS),
-        Ended::NotAsExpected(sentence) => {
+        SubcommandEnd::Done => Ok(ExitCode::SUCCESS),
+        SubcommandEnd::NotAsExpected(sentence) => {
             note(&format!("kendall: {sentence}"));
             Ok(NOT_AS_EXPECTED.into())
         }

@@ -1,4 +1,5 @@
-//! hey, as text and as its CSV with a row for each request. It does not say its connections.
+//! hey, as text and as its CSV with a row for each request. Its output does not contain the number of
+//! connections.
 
 use kendall_stats::quantile_rank;
 
@@ -27,10 +28,10 @@ pub(crate) const CSV: Format = Format {
     read: csv,
 };
 
-/// The quantiles that are computed of single requests.
+/// The quantiles that are computed from single requests.
 const LEVELS: [f64; 6] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
-/// A row a request that was answered: its time, its status, when it began.
+/// One row per answered request: its time, its status, when it began.
 fn csv(source: &Source<'_>) -> Result<Vec<Output>, Missing> {
     let mut lines = source.text.lines();
     let head = lines.next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! k6's summary as JSON: of `--summary-export`, and of a script's `handleSummary`, where each metric's numbers stand one level deeper.
+//! k6's summary as JSON: of `--summary-export`, and of a script's `handleSummary`, where the numbers of each metric are one level
+//! deeper.
 
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ fn output(source: &Source<'_>, within: &str) -> Result<Vec<Output>, Missing> {
     let rate_per_s = number(json, &place("http_reqs", "rate"))?;
     let requests = number(json, &place("http_reqs", "count"))?;
     let mean_s = number(json, &place("http_req_duration", "avg"))? / 1e3;
-    // A rate of k6 counts as passed what is true of it, here that the request failed.
+    // A rate of k6 counts as passed if its condition is true, which is here that the request failed.
     let failed = optional_metric("http_req_failed", "passes").unwrap_or_default();
     let connections =
         optional_metric("vus_max", "max").or_else(|| optional_metric("vus", "max")).filter(|vus| *vus >= 1.0);

@@ -1,4 +1,4 @@
-//! What other load generators print, as plain data.
+//! The output of other load generators as plain data.
 //!
 //! [`read`] recognises a format by its content, never by the name of a file: the text of wrk, wrk2, oha, hey and vegeta, the JSON of oha,
 //! k6, vegeta, fortio and hyperfine, the CSV of hey and Locust. Each tool is one file with one or more rows of the table `FORMATS`.
@@ -27,39 +27,39 @@ mod wrk;
 
 use source::{Missing, Source};
 
-/// What one run of a tool says. Times are in seconds.
+/// The result of one run of a tool. Times are in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// The tool: "wrk".
     pub tool: &'static str,
-    /// What was measured, where one file may hold several: the command of hyperfine.
+    /// The name of the measurement, if one file can have several: the command of hyperfine.
     pub name: Option<String>,
-    /// How requests were sent; `None` where the output does not say.
+    /// How requests were sent; `None` if the output does not contain it.
     pub load: Option<Load>,
-    /// How many connections, workers or users sent them.
+    /// The number of connections, workers or users that sent them.
     pub connections: Option<u64>,
     /// Completed requests per second.
     pub rate_per_s: f64,
-    /// How many requests were made, those that failed included.
+    /// The number of requests, including those that failed.
     pub requests: Option<u64>,
     /// The requests that failed, by kind: "status 503", "timeout".
     pub errors: Vec<(String, u64)>,
-    /// How long was measured.
+    /// The measured time.
     pub duration_s: Option<f64>,
     /// Mean response time.
     pub mean_s: Option<f64>,
     /// Quantiles of the response time as (level, seconds), ascending; 0.99 is the level of p99.
     pub quantiles_s: Vec<(f64, f64)>,
-    /// Each single time, where the output lists few of them as runs: those of hyperfine.
+    /// Each single time, if the output lists few of them as runs: those of hyperfine.
     pub times_s: Vec<f64>,
 }
 
 /// How requests were sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// On a schedule, whatever the server does.
+    /// On a schedule, independent of the server.
     Open {
-        /// The rate of the schedule, where the output says it.
+        /// The rate of the schedule, if the output contains it.
         rate_per_s: Option<f64>,
     },
     /// Each connection sends its next request after an answer.
@@ -69,12 +69,12 @@ pub enum Load {
     },
 }
 
-/// Why the output of a tool cannot be read.
+/// The reason why the output of a tool cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// It is of a known tool, and a part is missing or wrong.
+    /// It is of a known tool, but a part is missing or wrong.
     #[error(
-        "it is {form} of {tool}, but {missing}; was it cut short? Give all of what {tool} wrote: {command}"
+        "it is {form} of {tool}, but {missing}; was it cut short? Use the complete output of {tool}: {command}"
     )]
     Incomplete {
         /// The tool.
@@ -83,7 +83,7 @@ pub enum OutputError {
         form: &'static str,
         /// What is missing.
         missing: String,
-        /// How the output is made.
+        /// The command that makes the output.
         command: &'static str,
     },
     /// JSON that ends too early.
@@ -92,12 +92,12 @@ pub enum OutputError {
         /// The line of its end.
         line: usize,
     },
-    /// The output of a known tool in a form that says too little.
-    #[error("it is {what}, which does not hold what is needed; give {instead}")]
+    /// The output of a known tool in a form with too little information.
+    #[error("it is {what}, which has too little information; use {instead}")]
     Other {
-        /// What it is.
+        /// The form.
         what: &'static str,
-        /// What to give instead.
+        /// The form to use instead.
         instead: &'static str,
     },
 }
@@ -130,7 +130,7 @@ const FORMATS: [&Format; 13] = [
     &locust::STATS,
 ];
 
-/// Forms of known tools that say too little, by a piece of their text, and what to give instead.
+/// Forms of known tools with too little information, by a piece of their text, and the form to use instead.
 const TOO_LITTLE: [(&str, &str, &str); 3] = [
     (
         "Timestamp,User Count,Type,Name,",
@@ -145,7 +145,7 @@ const TOO_LITTLE: [(&str, &str, &str); 3] = [
     ("{\"type\":\"Metric\",", "k6's stream of samples", "the file that --summary-export writes"),
 ];
 
-/// The tools whose outputs are known, and how each output is made.
+/// The tools with known outputs, and the command that makes each output.
 pub fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
     FORMATS.iter().map(|format| (format.tool, format.command))
 }
@@ -157,10 +157,10 @@ pub fn tools() -> String {
     names.join(", ")
 }
 
-/// Reads the output of a load generator; `None` if the text has the format of no known tool.
+/// Parses the output of a load generator; `None` if the text has the format of no known tool.
 ///
 /// # Errors
-/// Fails where it is of a known tool and a part is missing or no number.
+/// Fails if it is of a known tool and a part is missing or is not a number.
 pub fn read(text: &str) -> Result<Option<Vec<Output>>, OutputError> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if let Some((_, what, instead)) = TOO_LITTLE.iter().find(|(piece, ..)| text.starts_with(piece)) {

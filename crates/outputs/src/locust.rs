@@ -1,4 +1,5 @@
-//! Locust's `_stats.csv`: a row for each kind of request, in milliseconds, and one for all. It does not say how many users there were.
+//! Locust's `_stats.csv`: a row for each kind of request, in milliseconds, and one for all. It does not contain the number of
+//! users.
 
 use csv::{ReaderBuilder, StringRecord};
 
@@ -15,7 +16,7 @@ pub(crate) const STATS: Format = Format {
 
 fn stats(source: &Source<'_>) -> Result<Vec<Output>, Missing> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(source.text.as_bytes());
-    let no_table = |error: csv::Error| Missing(format!("it is no table: {error}"));
+    let no_table = |error: csv::Error| Missing(format!("it is not a table: {error}"));
     let head = reader.headers().map_err(no_table)?.clone();
     let rows = reader.records().collect::<Result<Vec<StringRecord>, _>>().map_err(no_table)?;
     let all = rows.iter().find(|row| row.get(1) == Some("Aggregated"));

@@ -1,4 +1,4 @@
-//! oha, as text and as JSON. It says neither its connections nor its rate.
+//! oha, as text and as JSON. It contains neither its connections nor its rate.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(crate) const JSON: Format = Format {
     read: json,
 };
 
-/// Requests that were under way at the end of the run have not failed.
+/// Requests in flight at the end of the run have not failed.
 fn is_failure(error: &str) -> bool {
     !error.contains("aborted due to deadline")
 }

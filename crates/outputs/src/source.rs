@@ -1,20 +1,20 @@
-//! A text on its way to the formats: its lines, and its JSON where it is that.
+//! The text for the formats: its lines, and its JSON if it is that.
 
 use kendall_stats::quantity::time_s;
 use serde_json::Value;
 
-/// What is missing of an output, as the end of a sentence: "it has no line \"Requests/sec:\"".
+/// A missing part of an output, as the end of a sentence: "it has no line \"Requests/sec:\"".
 pub(crate) struct Missing(pub(crate) String);
 
 /// A text, and its JSON.
 pub(crate) struct Source<'a> {
     pub(crate) text: &'a str,
-    /// The value, where the text is one value of JSON.
+    /// The value, if the text is one value of JSON.
     pub(crate) json: Option<Value>,
 }
 
 impl<'a> Source<'a> {
-    /// Reads the JSON of a text that begins like an object; `Err` with the line at which it ends too early.
+    /// Parses the JSON of a text that begins like an object; `Err` with the line at which it ends too early.
     pub(crate) fn of(text: &'a str) -> Result<Self, usize> {
         let json = match text.starts_with('{').then(|| serde_json::from_str::<Value>(text)) {
             Some(Ok(value)) => Some(value),
@@ -30,12 +30,12 @@ impl<'a> Source<'a> {
         self.line(words).is_some()
     }
 
-    /// What follows these words at the beginning of a line.
+    /// The text after these words at the beginning of a line.
     pub(crate) fn line(&self, words: &str) -> Option<&'a str> {
         self.text.lines().find_map(|line| line.trim_start().strip_prefix(words)).map(str::trim)
     }
 
-    /// The same, where it must be there.
+    /// The same, which must exist.
     pub(crate) fn needed(&self, words: &str) -> Result<&'a str, Missing> {
         self.line(words).ok_or_else(|| Missing(format!("it has no line {words:?}")))
     }
@@ -47,16 +47,16 @@ impl<'a> Source<'a> {
 
     /// The JSON of a format that has recognised it.
     pub(crate) fn value(&self) -> Result<&Value, Missing> {
-        self.json.as_ref().ok_or_else(|| Missing("it is no JSON".to_owned()))
+        self.json.as_ref().ok_or_else(|| Missing("it is not JSON".to_owned()))
     }
 }
 
-/// A number of a JSON value, which must be there and not negative.
+/// A number of a JSON value, which must exist and not be negative.
 pub(crate) fn number(json: &Value, pointer: &str) -> Result<f64, Missing> {
     optional(json, pointer).ok_or_else(|| Missing(format!("it has no number {:?}", &pointer[1..])))
 }
 
-/// A number of a JSON value that is not negative, if it is there.
+/// A number of a JSON value that is not negative, if it exists.
 pub(crate) fn optional(json: &Value, pointer: &str) -> Option<f64> {
     json.pointer(pointer)?.as_f64().filter(|number| *number >= 0.0)
 }
@@ -69,7 +69,7 @@ pub(crate) fn plain(text: &str) -> Option<f64> {
 /// The first word of a text as a number.
 pub(crate) fn first(text: &str, of: &str) -> Result<f64, Missing> {
     let word = text.split([' ', '\t', ',']).next().unwrap_or_default();
-    plain(word).ok_or_else(|| Missing(format!("{word:?} in the line {of:?} is no number")))
+    plain(word).ok_or_else(|| Missing(format!("{word:?} in the line {of:?} is not a number")))
 }
 
 /// A time with its unit, such as "12.5ms".
@@ -77,14 +77,14 @@ pub(crate) fn time(text: &str, of: &str) -> Result<f64, Missing> {
     let has_unit = text.ends_with(char::is_alphabetic);
     time_s(text)
         .filter(|_| has_unit)
-        .ok_or_else(|| Missing(format!("{text:?} in the line {of:?} is no time with a unit")))
+        .ok_or_else(|| Missing(format!("{text:?} in the line {of:?} is not a time with a unit")))
 }
 
-/// The level of a quantile in per cent: "99.9%" is 0.999. `None` for the extremes, which are no quantiles.
+/// The level of a quantile in per cent: "99.9%" is 0.999. `None` for the extremes, which are not quantiles.
 pub(crate) fn level(percent: &str) -> Option<f64> {
     let percent = percent.trim().trim_end_matches('%');
     let number = plain(percent).filter(|number| 0.0 < *number && *number < 100.0)?;
-    // By way of text, so that 99.9 % is the same number as 0.999.
+    // Parsed as text, so that 99.9 % is the same number as 0.999.
     format!("{:.7}", number / 100.0).parse().ok()
 }
 

@@ -1,9 +1,9 @@
-//! The text that hey prints, and oha after it: a summary, a distribution, counts by status and by error.
+//! The text of hey, and of oha, which imitates it: a summary, a distribution, counts by status and by error.
 
 use crate::Output;
 use crate::source::{Missing, Source, by_status, first, level, plain};
 
-/// Reads the text. Of the errors, those for which `counts` is false are the end of the run and no failures.
+/// Parses the text. Errors for which `counts` is false are due to the end of the run and are not failures.
 pub(crate) fn output(source: &Source<'_>, counts: fn(&str) -> bool) -> Result<Vec<Output>, Missing> {
     const RATE: &str = "Requests/sec:";
     let rate_per_s = first(source.needed(RATE)?, RATE)?;
@@ -13,7 +13,7 @@ pub(crate) fn output(source: &Source<'_>, counts: fn(&str) -> bool) -> Result<Ve
     let (mut errors, mut requests) = by_status(by_status_code);
     for (number, what) in list(source, "Error distribution:") {
         let number: u64 =
-            number.parse().map_err(|_| Missing(format!("{number:?} is no number of errors")))?;
+            number.parse().map_err(|_| Missing(format!("{number:?} is not a number of errors")))?;
         if counts(what) {
             errors.push((what.to_owned(), number));
             requests += number;
@@ -38,7 +38,7 @@ fn count(text: &str) -> Option<u64> {
 /// A time of the summary.
 fn seconds(source: &Source<'_>, line: &str) -> Result<f64, Missing> {
     let text = source.needed(line)?;
-    time(text).ok_or_else(|| Missing(format!("{text:?} in the line {line:?} is no time with a unit")))
+    time(text).ok_or_else(|| Missing(format!("{text:?} in the line {line:?} is not a time with a unit")))
 }
 
 /// "0.0045 secs", "1.2 ms".
@@ -55,7 +55,7 @@ fn time(text: &str) -> Option<f64> {
     Some(plain(number)? / per_s)
 }
 
-/// "  99% in 0.0203 secs", "  99.90% in 0.0203 sec". Of too few requests a tool has no number there.
+/// "  99% in 0.0203 secs", "  99.90% in 0.0203 sec". With too few requests a tool prints no number there.
 fn quantiles(source: &Source<'_>) -> Result<Vec<(f64, f64)>, Missing> {
     let mut quantiles = Vec::new();
     for line in source.text.lines() {
@@ -65,13 +65,13 @@ fn quantiles(source: &Source<'_>) -> Result<Vec<(f64, f64)>, Missing> {
         if value.starts_with("NaN") {
             continue;
         }
-        let time = time(value).ok_or_else(|| Missing(format!("{value:?} of {percent} % is no time")))?;
+        let time = time(value).ok_or_else(|| Missing(format!("{value:?} of {percent} % is not a time")))?;
         quantiles.push((level, time));
     }
     Ok(quantiles)
 }
 
-/// The lines below a heading, as what stands in brackets and what follows: "  [200] 20000 responses".
+/// The lines below a heading, as the text in brackets and the text after it: "  [200] 20000 responses".
 fn list<'a>(source: &Source<'a>, heading: &str) -> Vec<(&'a str, &'a str)> {
     let below = source.text.lines().skip_while(|line| line.trim() != heading).skip(1);
     let entry = |line: &'a str| {

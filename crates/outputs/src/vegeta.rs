@@ -58,7 +58,7 @@ fn row<'a>(source: &Source<'a>, name: &str) -> Result<Vec<(&'a str, &'a str)>, M
 /// A value of such a line.
 fn value<'a>(row: &[(&str, &'a str)], name: &str) -> Result<&'a str, Missing> {
     let found = row.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    found.ok_or_else(|| Missing(format!("it does not say {name:?}")))
+    found.ok_or_else(|| Missing(format!("it does not contain {name:?}")))
 }
 
 fn text(source: &Source<'_>) -> Result<Vec<Output>, Missing> {
@@ -89,9 +89,9 @@ fn text(source: &Source<'_>) -> Result<Vec<Output>, Missing> {
     }])
 }
 
-/// A duration as Go writes it: "430.399ms", "1m0.5s", "1h2m3s".
+/// A duration in Go's notation: "430.399ms", "1m0.5s", "1h2m3s".
 fn time(text: &str) -> Result<f64, Missing> {
-    let wrong = || Missing(format!("{text:?} is no time such as 430.4ms or 1m0.5s"));
+    let wrong = || Missing(format!("{text:?} is not a time such as 430.4ms or 1m0.5s"));
     let (mut rest, mut sum_s) = (text.trim(), 0.0);
     if rest.is_empty() {
         return Err(wrong());

@@ -27,7 +27,7 @@ fn output(source: &Source<'_>, load: Load) -> Result<Vec<Output>, Missing> {
     let rate_per_s = first(source.needed(RATE)?, RATE)?;
     let (requests, duration_s) = total(source)?;
     let errors = errors(source)?;
-    // Answers with a status of an error are requests that wrk counts; those whose socket failed are not.
+    // wrk counts answers with an error status as requests, but not those whose socket failed.
     let failed: u64 = errors.iter().filter(|(kind, _)| kind != STATUS).map(|(_, count)| count).sum();
     Ok(vec![Output {
         load: Some(load),
@@ -53,7 +53,7 @@ fn total(source: &Source<'_>) -> Result<(u64, f64), Missing> {
     let found = source.text.lines().find_map(|line| line.trim().split_once(" requests in "));
     let (requests, rest) = found.ok_or_else(|| Missing("it has no line \"… requests in …\"".into()))?;
     let requests =
-        plain(requests).ok_or_else(|| Missing(format!("{requests:?} is no number of requests")))?;
+        plain(requests).ok_or_else(|| Missing(format!("{requests:?} is not a number of requests")))?;
     Ok((requests as u64, time(rest.split(',').next().unwrap_or_default(), "requests in")?))
 }
 

@@ -1,4 +1,4 @@
-//! The one clock of all stamps: CLOCK_MONOTONIC, which client and server processes of one machine share.
+//! The clock of all stamps: CLOCK_MONOTONIC, which client and server processes of one machine share.
 
 use rustix::time::{ClockId, clock_gettime};
 

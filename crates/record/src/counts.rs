@@ -1,6 +1,6 @@
-//! What a server counted in its life, such as the transactions of its store, in a file beside its stamps.
+//! The counters of a server's lifetime, such as the transactions of its store, in a file beside its stamps.
 //!
-//! A line has a count and its name, so that the file reads well, and a server of any language can write it.
+//! A line has a count and its name, so that the file is readable, and a server in any language can write it.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::RecordError;
 
-/// The most bytes that a file of counts may have: of a thousand names.
+/// The most bytes of a file of counts: a thousand names.
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// A count by its name, which has no line break.
@@ -21,19 +21,19 @@ pub fn beside(stamps: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes what a server counted.
+/// Writes the counters of a server.
 ///
 /// # Errors
-/// Fails where the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write(file: &Path, counts: &[(&str, u64)]) -> Result<(), RecordError> {
     let lines: String = counts.iter().map(|(name, count)| format!("{count} {name}\n")).collect();
     kendall_files::replace(file, lines).map_err(RecordError::write(file))
 }
 
-/// Reads what a server counted; nothing where it left no file.
+/// Reads the counters of a server; empty if it left no file.
 ///
 /// # Errors
-/// Fails where the file cannot be read, is too long, or has a line without a count and a name.
+/// Fails if the file cannot be read, is too long, or has a line without a count and a name.
 pub fn read(file: &Path) -> Result<Vec<Count>, RecordError> {
     let wrong =
         |why: String| RecordError::Format { path: file.into(), what: "a file of a server's counts", why };
@@ -41,7 +41,7 @@ pub fn read(file: &Path) -> Result<Vec<Count>, RecordError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         read => read.map_err(RecordError::read(file))?,
     };
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not text in UTF-8".to_owned()))?;
     let count = |(place, line): (usize, &str)| {
         let parts = line.split_once(' ').filter(|(_, name)| !name.is_empty());
         let read = parts.and_then(|(count, name)| Some((name.to_owned(), count.parse().ok()?)));
@@ -83,12 +83,12 @@ mod tests {
         }
         fs::write(&file, "1 a\n".repeat(MOST_BYTES as usize)).unwrap();
         let error = read(&file).unwrap_err().to_string();
-        assert!(error.contains("longer than 66 kB, the most that is read"), "{error}");
+        assert!(error.contains("longer than the limit of 66 kB"), "{error}");
     }
 
     #[test]
     fn a_device_without_end_holds_no_counts() {
         let error = read(Path::new("/dev/zero")).unwrap_err().to_string();
-        assert!(error.contains("no regular file"), "{error}");
+        assert!(error.contains("not a regular file"), "{error}");
     }
 }

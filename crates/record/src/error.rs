@@ -1,9 +1,9 @@
-//! Why a record cannot be written or read.
+//! The errors of a record.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a record cannot be written or read. Each names the file.
+/// The reason why a record cannot be written or read, with the name of the file.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum RecordError {

@@ -1,8 +1,7 @@
-//! One request of a trial as a row, how it ended, the server's stamps, and the clock of both.
+//! One request of a trial as a row, its outcome, the server's stamps, and the clock of both.
 //!
-//! Client, server, generator and readers of a run all speak of requests in these types. Files of rows are
-//! `kendall-archive`'s business; only the server's own files of stamps and counts are read and written here, because servers
-//! write them.
+//! Client, server, generator and readers of a run share these types for requests. `kendall-archive` reads and writes the
+//! files of rows; only the server's own files of stamps and counts are here, because servers write them.
 
 pub mod clock;
 pub mod counts;

@@ -1,20 +1,21 @@
-//! One request of a trial, and how it ended.
+//! One request of a trial, and its outcome.
 
 use serde::{Deserialize, Serialize};
 
-/// How a request ended. Each request that was due ends in exactly one way, so the counts add up.
+/// The outcome of a request. Each request that was due ends in exactly one way, so the counts add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The complete and right answer came.
+    /// The complete and correct answer came.
     Answered,
-    /// A complete answer came, and it was not the right one.
+    /// A complete answer came, but not the correct one.
     Wrong,
-    /// The server turned it away: no connection, or a connection closed or reset before the answer.
+    /// The server rejected it: no connection, or a connection closed or reset before the answer.
     Refused,
-    /// No complete answer within the time allowed for one request.
+    /// No complete answer within the time limit of one request.
     TimedOut,
-    /// Still out when the trial ended, after the drain. Its response time is at least the time it was out.
+    /// Still in flight at the end of the trial, after the drain. Its response time is at least the time in
+    /// flight.
     Unanswered,
 }
 
@@ -35,33 +36,33 @@ impl Outcome {
 }
 
 /// One request. All instants are in nanoseconds since the start of the trial; those of the server are by its own
-/// stamps on the same clock. An instant that never came is `None`.
+/// stamps on the same clock. `None` stands for an instant that did not occur.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRow {
-    /// Its number in the workload; the request is a pure function of the seed and this.
+    /// Its number in the workload; the request is a pure function of the seed and this number.
     pub index: u64,
     /// Its class in the workload.
     pub class: u32,
-    /// The client's port, by which the server's stamps are matched to it; 0 if it never had a connection.
+    /// The client's port, which matches the server's stamps; 0 if it never had a connection.
     pub port: u16,
     /// When it was due to be sent.
     pub scheduled: i64,
-    /// When its first byte was handed to the kernel.
+    /// When its first byte was passed to the kernel.
     pub sent: Option<i64>,
     /// When the first byte of the answer was read.
     pub first_byte: Option<i64>,
     /// When the answer was complete, or the request failed.
     pub completed: Option<i64>,
-    /// When the server had read it whole and queued it.
+    /// When the server had read it completely and queued it.
     pub queued: Option<i64>,
-    /// When a worker of the server first took it up.
+    /// When a worker of the server first started it.
     pub started: Option<i64>,
     /// When the server had its answer.
     pub finished: Option<i64>,
-    /// The time it kept a worker of the server busy, in nanoseconds: `finished − started` less interruptions, and
-    /// the handing over of its answer.
+    /// The time that it kept a worker of the server busy, in nanoseconds: `finished − started` without
+    /// interruptions, plus passing on its answer.
     pub service: Option<i64>,
-    /// The part of that time which every request costs whatever it asks, where the server distinguishes it.
+    /// The part of that time that all requests have in common, if the server distinguishes it.
     pub fixed: Option<i64>,
     /// How it ended.
     pub outcome: Outcome,
@@ -99,13 +100,13 @@ impl RequestRow {
         Self { sent: Some(sent), port, ..self }
     }
 
-    /// The same, ended so at this instant.
+    /// The same, with this outcome at this instant.
     #[must_use]
     pub fn ended(self, outcome: Outcome, completed: i64) -> Self {
         Self { outcome, completed: Some(completed), ..self }
     }
 
-    /// The same with the server's stamps, served without an interruption.
+    /// The same with the server's stamps, served without interruption.
     #[must_use]
     pub fn served(self, queued: i64, started: i64, finished: i64) -> Self {
         let stamps = [queued, started, finished, finished - started].map(Some);
@@ -113,7 +114,7 @@ impl RequestRow {
         Self { queued, started, finished, service, ..self }
     }
 
-    /// From the instant the request was due until its answer was complete; `None` unless one came.
+    /// From the instant the request was due until its answer was complete; `None` if it has none.
     pub fn response_ns(&self) -> Option<i64> {
         match self.outcome {
             Outcome::Answered | Outcome::Wrong => Some(self.completed? - self.scheduled),
@@ -126,7 +127,7 @@ impl RequestRow {
         Some(self.sent? - self.scheduled)
     }
 
-    /// The time between the server's having it and first taking it up.
+    /// The time from when the server queued it until a worker first started it.
     pub fn queueing_ns(&self) -> Option<i64> {
         Some(self.started? - self.queued?)
     }

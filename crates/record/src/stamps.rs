@@ -1,7 +1,7 @@
 //! The server's own stamps: when it queued, started and finished each request, by the client's port.
 //!
-//! A server writes them to a file of fixed-size little-endian records behind eight bytes that name the format. A
-//! record that was cut off by a kill is left out when reading. [`join`] matches stamps to the client's rows.
+//! A server writes them to a file of fixed-size little-endian records after eight bytes that name the format. A reader
+//! skips a record that a kill has truncated. [`join`] matches stamps to the client's rows.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,9 +13,9 @@ use crate::row::RequestRow;
 
 const MAGIC: &[u8; 8] = b"kstamps2";
 const RECORD_BYTES: usize = 2 + 5 * 8;
-/// The most bytes of a file that is read: those of a hundred million requests.
+/// The largest file that is read: a hundred million requests.
 const MOST_BYTES: u64 = (MAGIC.len() + 100_000_000 * RECORD_BYTES) as u64;
-/// Stands where nothing is told.
+/// The value of an absent number.
 const UNTOLD: i64 = -1;
 
 /// The server's stamps of one request, in nanoseconds of [`crate::clock::now_ns`].
@@ -23,21 +23,22 @@ const UNTOLD: i64 = -1;
 pub struct Stamp {
     /// The client's port.
     pub port: u16,
-    /// When the request had been read whole and was queued.
+    /// When the request was read completely and queued.
     pub queued: i64,
-    /// When a worker first took it up.
+    /// When a worker first started it.
     pub started: i64,
     /// When its answer was there.
     pub finished: i64,
-    /// The time it kept a worker busy: from started to finished, less interruptions, and the handing over of its
-    /// answer. [`TURNED_AWAY`] of a request that found no room.
+    /// The time that it kept a worker busy: from started to finished, without interruptions, plus passing on its answer.
+    /// [`TURNED_AWAY`] for a request that the server rejected because it was full.
     pub service: i64,
-    /// The part of the service that every request costs whatever it asks, such as the derivation of a key; `None` where the
-    /// server does not distinguish it.
+    /// The part of the service that all requests have in common, such as the derivation of a key; `None` if the server does
+    /// not distinguish it.
     pub fixed: Option<i64>,
 }
 
-/// The service of a request that found no room: of its instants only `queued` means anything, when it came.
+/// The service of a request that was rejected because the server was full: of its instants only `queued`, its arrival, is
+/// defined.
 pub const TURNED_AWAY: i64 = -1;
 
 /// Writes stamps to a file.
@@ -51,7 +52,7 @@ impl StampWriter {
     /// Creates the file.
     ///
     /// # Errors
-    /// Fails where it cannot be written.
+    /// Fails if it cannot be written.
     pub fn create(path: &Path) -> Result<Self, RecordError> {
         let mut out = BufWriter::new(kendall_files::stream(path).map_err(RecordError::write(path))?);
         out.write_all(MAGIC).map_err(RecordError::write(path))?;
@@ -61,7 +62,7 @@ impl StampWriter {
     /// Adds one stamp; buffered until [`StampWriter::flush`].
     ///
     /// # Errors
-    /// Fails where the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&mut self, stamp: &Stamp) -> Result<(), RecordError> {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..2].copy_from_slice(&stamp.port.to_le_bytes());
@@ -73,25 +74,25 @@ impl StampWriter {
         self.out.write_all(&bytes).map_err(RecordError::write(&self.path))
     }
 
-    /// Hands all stamps to the kernel.
+    /// Passes all stamps to the kernel.
     ///
     /// # Errors
-    /// Fails where the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn flush(&mut self) -> Result<(), RecordError> {
         self.out.flush().map_err(RecordError::write(&self.path))
     }
 }
 
-/// Reads a file of stamps, in the order in which the requests finished.
+/// Reads a file of stamps, in order of completion.
 ///
 /// # Errors
-/// Fails where the file cannot be read or is not one of stamps.
+/// Fails if the file cannot be read or is not a file of stamps.
 pub fn read(path: &Path) -> Result<Vec<Stamp>, RecordError> {
     let wrong = |why: String| RecordError::Format { path: path.into(), what: "a file of stamps", why };
     let file = kendall_files::open(path).map_err(RecordError::read(path))?;
     let bytes = file.metadata().map_err(RecordError::read(path))?.len();
     if bytes > MOST_BYTES {
-        return Err(wrong(format!("it has {bytes} bytes, and at most {MOST_BYTES} are read")));
+        return Err(wrong(format!("it has {bytes} bytes, and the limit is {MOST_BYTES}")));
     }
     let mut reader = BufReader::new(file.take(MOST_BYTES));
     let mut magic = [0; MAGIC.len()];
@@ -103,7 +104,7 @@ pub fn read(path: &Path) -> Result<Vec<Stamp>, RecordError> {
     loop {
         match reader.read_exact(&mut record) {
             Ok(()) => stamps.push(decode(&record)),
-            // A record that was cut off by a kill is left out.
+            // A record that a kill has truncated is skipped.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(stamps),
             Err(source) => return Err(RecordError::Read { path: path.into(), source }),
         }
@@ -125,8 +126,8 @@ fn decode(record: &[u8]) -> Stamp {
     }
 }
 
-/// Gives each row the stamps of the same request: those of the same port that were queued while the client had
-/// it out, in the order in which the client sent them, as a session carries several at a time. `start_ns` is the trial's
+/// Assigns to each row the stamps of the same request: those of the same port that were queued while the request was in
+/// flight, in the order in which the client sent them, as a session carries several at a time. `start_ns` is the trial's
 /// start, to which the rows' instants are relative.
 pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
     let mut by_port: HashMap<u16, Vec<&Stamp>> = HashMap::new();
@@ -138,7 +139,7 @@ pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
     }
     let mut in_order: Vec<&mut RequestRow> = rows.iter_mut().filter(|row| row.sent.is_some()).collect();
     in_order.sort_by_key(|row| (row.sent, row.index));
-    // The first stamp of each port that no row has yet.
+    // The first stamp of each port without a row.
     let mut next_of_port: HashMap<u16, usize> = HashMap::new();
     for row in in_order {
         let (Some(sent), Some(of_port)) = (row.sent, by_port.get(&row.port)) else { continue };
@@ -194,13 +195,13 @@ mod tests {
     #[test]
     fn a_device_without_end_and_a_file_beyond_the_bound_are_not_read() {
         let error = read(Path::new("/dev/zero")).unwrap_err().to_string();
-        assert!(error.contains("no regular file"), "{error}");
+        assert!(error.contains("not a regular file"), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stamps");
-        // A file with a hole takes no place on the disk.
+        // A sparse file takes no space on the disk.
         File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains(&format!("at most {MOST_BYTES} are read")), "{error}");
+        assert!(error.contains(&format!("the limit is {MOST_BYTES}")), "{error}");
     }
 
     #[test]

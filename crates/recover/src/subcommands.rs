@@ -11,7 +11,8 @@ use std::time::Instant;
 use kendall_files::Output;
 use kendall_stats::number;
 use kendall_system::{
-    Caller, Console, Ended, Kind, Parameter, Settings, Subcommand, Subcommands, Transfer, digest_engine,
+    Caller, Console, Kind, Parameter, Settings, Subcommand, SubcommandEnd, Subcommands, Transfer,
+    digest_engine,
 };
 
 use crate::cipher::Cipher;
@@ -129,7 +130,7 @@ fn path(settings: &Settings, name: &str) -> Option<PathBuf> {
     settings.word(name).map(PathBuf::from)
 }
 
-fn encrypt(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn encrypt(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let file = path(settings, "file").expect(IS_SET);
     let password = match settings.word("password") {
         Some(password) => password.to_owned(),
@@ -151,10 +152,10 @@ fn encrypt(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
         to.display(),
         password.len(),
     ))?;
-    Ok(Ended::Done)
+    Ok(SubcommandEnd::Done)
 }
 
-fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let file = path(settings, "file").expect(IS_SET);
     let given = |name| settings.word(name).ok_or_else(|| format!("--{name} is missing; see --help"));
     let ask = Ask {
@@ -192,7 +193,7 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended,
     console.progress_ended();
     let bytes = match got {
         Ok(bytes) => bytes,
-        Err(why) if found_nothing => return Ok(Ended::NotAsExpected(why)),
+        Err(why) if found_nothing => return Ok(SubcommandEnd::NotAsExpected(why)),
         Err(why) => return Err(why),
     };
     console.print(&format!(
@@ -202,12 +203,14 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended,
         number::time(sent_s),
     ))?;
     match compare {
-        None => Ok(Ended::Done),
+        None => Ok(SubcommandEnd::Done),
         Some(other) if is_same(&to, &other)? => {
             console.print(&format!("It is the same as {}.\n", other.display()))?;
-            Ok(Ended::Done)
+            Ok(SubcommandEnd::Done)
         }
-        Some(other) => Ok(Ended::NotAsExpected(format!("{} and {} differ", to.display(), other.display()))),
+        Some(other) => {
+            Ok(SubcommandEnd::NotAsExpected(format!("{} and {} differ", to.display(), other.display())))
+        }
     }
 }
 

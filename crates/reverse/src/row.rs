@@ -10,8 +10,8 @@ use kendall_digest::gpu::Device;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    Caller, Ended, Home, Kind, Parameter, Serving, Settings, Subcommand, Subcommands, System, digest_engine,
-    no_limits,
+    Caller, Home, Kind, Parameter, Serving, Settings, Subcommand, SubcommandEnd, Subcommands, System,
+    digest_engine, no_limits,
 };
 
 /// The row of this system.
@@ -142,7 +142,7 @@ pub const ROW: System = System {
                 search_one(engine, console.input(), &mut answer).map_err(|error| error.to_string())?;
                 let out = console.output();
                 out.write_all(&answer).and_then(|()| out.flush()).map_err(|error| error.to_string())?;
-                Ok(Ended::Done)
+                Ok(SubcommandEnd::Done)
             },
         }],
     },

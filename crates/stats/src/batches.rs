@@ -2,9 +2,9 @@
 
 use super::{mean, student_t, variance};
 
-/// The most and the fewest batches that are used. Beyond 10 to 30, more hardly make an interval narrower (Schmeiser 1982),
-/// but are shorter, so that correlation and skewness that the tests do not see make it miss: over 600 runs of M/M/1 at 0.8
-/// and 0.9, intervals by 30 hold 92 to 94 times in a hundred, by 15 they hold 93 to 95 times, and are 7 % wider.
+/// The most and the fewest batches. Beyond 10 to 30, more batches hardly make an interval narrower (Schmeiser 1982), but they are
+/// shorter, so that correlation and skewness that the tests do not detect make it miss: over 600 runs of M/M/1 at 0.8 and 0.9,
+/// intervals from 30 batches cover 92 to 94 % of the means, from 15 they cover 93 to 95 %, and are 7 % wider.
 const MOST: usize = 15;
 const FEWEST: usize = 10;
 
@@ -13,11 +13,11 @@ const FEWEST: usize = 10;
 pub struct BatchMeans {
     /// The mean.
     pub mean: f64,
-    /// Its 95 % interval, which reaches further to the side to which the batches are skewed.
+    /// Its 95 % interval, which is longer on the side to which the batches are skewed.
     pub interval: (f64, f64),
     /// Half the width of that.
     pub half_width: f64,
-    /// How many batches the interval stands on.
+    /// The number of batches.
     pub batches: usize,
     /// Whether neighbouring batches are still correlated, so that the interval is too narrow: run longer.
     pub correlated: bool,
@@ -27,8 +27,8 @@ pub struct BatchMeans {
 /// section 9.5.3), by Student's t corrected for their skewness (Johnson 1978; Willink 2005, equation 9): batches of waiting times are skewed to the
 /// right, and those that lie low also scatter little, so that a symmetric interval would miss high means too often.
 ///
-/// While the correlation of neighbours is significant, batches are made twice as long, down to 10 of them. Values that do
-/// not fill a batch, at most a tenth of them, are left out at the front. `None` for fewer than 10 values.
+/// While the correlation of neighbours is significant, batches are made twice as long, down to 10 of them. Values that do not fill
+/// a batch, at most a tenth of them, are dropped from the front. `None` for fewer than 10 values.
 pub fn batch_means(series: &[f64]) -> Option<BatchMeans> {
     let longest = series.len() / FEWEST;
     let mut length = series.len().div_ceil(MOST).min(longest);
@@ -54,13 +54,13 @@ pub fn batch_means(series: &[f64]) -> Option<BatchMeans> {
     }
 }
 
-/// How far the 95 % interval of the mean of independent values reaches below and above their mean (Willink 2005, equation
-/// 9): with t for the quantile of Student's law and a for the skewness over 6√n, the further side is
-/// (1 − ∛(1 − 6a(t + a)))/2a standard errors.
+/// The distances of the ends of the 95 % interval of the mean of independent values from their mean, below and above (Willink 2005,
+/// equation 9): with t for the quantile of Student's law and a for the skewness over 6√n, the further side is (1 − ∛(1 − 6a(t +
+/// a)))/2a standard errors.
 ///
-/// Where 6a(t + a) nears 1 the cube root is infinitely steep, and one outlier among ten or thirty values, which is all that
-/// so great a skewness is known from, would move that side to eight standard errors and more. So the skewness counts only
-/// up to where that term is 3/4: then the further side is at most half as long again as by t alone.
+/// Where 6a(t + a) nears 1 the cube root is infinitely steep, and a single outlier among ten or thirty values, from which such a
+/// skewness is estimated, would move that side to eight standard errors and more. So the skewness is limited to where that term is
+/// 3/4: then the further side is at most 1.5 times that of t alone.
 fn skewed_interval(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let (centre, deviation) = (mean(values), variance(values).sqrt());
@@ -101,7 +101,7 @@ mod tests {
 
     /// 400 intervals of 95 %: fewer than 362 or more than 396 hits happen less than once in 10⁴.
     #[test]
-    fn the_interval_covers_the_mean_of_a_correlated_series_as_often_as_it_says() {
+    fn the_interval_has_its_coverage_for_a_correlated_series() {
         let noise = Law::Uniform { low_s: 0.0, high_s: 1.0 };
         let hits = (0..400)
             .filter(|&run| {
@@ -141,7 +141,7 @@ mod tests {
         }
         assert!(too_low < 180 && too_low < plain_too_low * 3 / 4, "{too_low} of {plain_too_low}");
         assert!(too_high < 120, "{too_high}");
-        // And it is bought with little width.
+        // The cost in width is small.
         assert!(widths < 1.15 * plain_widths, "{}", widths / plain_widths);
     }
 
@@ -160,7 +160,7 @@ mod tests {
             }
         }
         assert_eq!(skewed_interval(&[1.0; 12]), (0.0, 0.0));
-        // As far to both sides where the values are symmetric.
+        // Equal distances on both sides for symmetric values.
         let (below, above) = skewed_interval(&[-3.0, -1.0, 0.0, 1.0, 3.0]);
         assert!((below / above - 1.0).abs() < 1e-9);
     }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(batch_means(&[]), None);
     }
 
-    /// What is left out is less than a batch, and never more than a tenth.
+    /// Fewer values than a batch are dropped, and never more than a tenth.
     #[test]
     fn hardly_anything_is_left_out() {
         for n in 10..500usize {
@@ -183,7 +183,7 @@ mod tests {
             let [steady, rising] = [steady, rising].map(|series| batch_means(&series).unwrap());
             assert!((FEWEST..2 * FEWEST).contains(&steady.batches), "{n}: {}", steady.batches);
             assert!((FEWEST..2 * FEWEST).contains(&rising.batches), "{n}: {}", rising.batches);
-            // The mean of the last values of 0, 1, … n − 1 says how many they are.
+            // The mean of the last values of 0, 1, … n − 1 determines their number.
             let used = 2.0 * (n as f64 - rising.mean) - 1.0;
             assert!(used >= 0.9 * n as f64, "{n}: {used}");
         }

@@ -6,8 +6,7 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::student_t;
 
-/// How many times the values are drawn anew. With 2,000 an end of a 95 % interval wanders by a twentieth of the
-/// interval's width between two seeds.
+/// The number of resamples. With 2,000 an end of a 95 % interval varies by a twentieth of the interval's width between two seeds.
 pub const DRAWS: usize = 2_000;
 
 /// A median, or a difference of two, with its 95 % interval.
@@ -37,9 +36,9 @@ fn median_of(values: &mut [f64]) -> f64 {
     f64::midpoint(lower, upper)
 }
 
-/// The median of independent values with its interval by BCa (Efron 1987), made wider for few values as Hesterberg
-/// (2015, section 4.3) has it: without that, intervals of 6 to 15 values hold the true median 91 to 95 times in a
-/// hundred. `None` for fewer than two values.
+/// The median of independent values with its interval by BCa (Efron 1987), widened for few values by the method of Hesterberg
+/// (2015, section 4.3): without that, intervals of 6 to 15 values cover the true median 91 to 95 times in a hundred. `None` for
+/// fewer than two values.
 pub fn median_interval(values: &[f64], seed: u64) -> Option<Bootstrapped> {
     let n = values.len() as f64;
     (values.len() > 1).then_some(())?;
@@ -47,8 +46,8 @@ pub fn median_interval(values: &[f64], seed: u64) -> Option<Bootstrapped> {
     Some(bca(&[(values, 1.0)], reach, seed))
 }
 
-/// The median of `second` less that of `first` with its interval by BCa, all values independent, and drawn samples scattering
-/// √(n/(n − 1)) times too little (Hesterberg 2015). For 6 to 20 values a side it holds the true difference 94 to 98 times in
+/// The median of `second` minus that of `first` with its interval by BCa, for independent values; corrects for resamples that vary
+/// too little by a factor √(n/(n − 1)) (Hesterberg 2015). For 6 to 20 values a side it covers the true difference 94 to 98 times in
 /// a hundred. `None` for fewer than two values on a side.
 pub fn median_difference(first: &[f64], second: &[f64], seed: u64) -> Option<Bootstrapped> {
     let n = first.len().min(second.len()) as f64;
@@ -61,13 +60,13 @@ fn normal() -> Normal {
     Normal::standard()
 }
 
-/// Each sample's median times its sign, added up, with the BCa interval that reaches the given number of standard deviations to both
-/// sides (Davison and Hinkley 1997, section 5.3.2, for several samples).
+/// The sum of each sample's median times its sign, with the BCa interval that reaches the given number of standard deviations to
+/// both sides (Davison and Hinkley 1997, section 5.3.2, for several samples).
 fn bca(samples: &[(&[f64], f64)], reach: f64, seed: u64) -> Bootstrapped {
     let value: f64 = samples.iter().map(|(values, sign)| sign * median(values)).sum();
     let mut draws = draws(samples, seed);
     draws.sort_by(f64::total_cmp);
-    // Half of those that hit the value itself count as below it: medians of few values have few different draws.
+    // Half of the resamples that equal the value count as below it: medians of few values have few different resamples.
     let below = draws.partition_point(|&draw| draw < value);
     let equal = draws.partition_point(|&draw| draw <= value) - below;
     let share = (below as f64 + 0.5 * equal as f64) / DRAWS as f64;
@@ -76,7 +75,7 @@ fn bca(samples: &[(&[f64], f64)], reach: f64, seed: u64) -> Bootstrapped {
     let acceleration = acceleration(samples);
     let at = |z: f64| {
         let moved = bias + z;
-        // Beyond the pole of the formula the end is the outermost draw.
+        // Beyond the pole of the formula the end is the outermost resample.
         let stretch = (1.0 - acceleration * moved).max(1e-3);
         let p = normal().cdf(bias + moved / stretch);
         draws[((p * DRAWS as f64).floor() as usize).min(DRAWS - 1)]
@@ -135,7 +134,7 @@ mod tests {
 
     /// 400 intervals of 95 %: fewer than 364 hold the truth less than once in 5,000.
     #[test]
-    fn intervals_of_few_runs_hold_the_truth_as_often_as_they_say() {
+    fn intervals_of_few_runs_have_their_coverage() {
         let laws = [
             Law::Exponential { mean_s: 1.0 },
             Law::LogNormal { mean_s: 1.0, scv: 0.2 },
@@ -173,7 +172,7 @@ mod tests {
     fn the_interval_is_a_function_of_values_and_seed() {
         let (a, b) = ([1.0, 5.0, 2.0, 8.0, 3.0, 7.0], [4.0, 9.0, 6.0, 1.0, 12.0, 3.0]);
         assert_eq!(median_difference(&a, &b, 3), median_difference(&a, &b, 3));
-        // The other way round it is the mirror image, but for the draws.
+        // Exchanged samples give the mirror image, except for the resampling.
         let (one, other) = (median_difference(&a, &b, 3).unwrap(), median_difference(&b, &a, 3).unwrap());
         assert_eq!(one.value, -other.value);
     }

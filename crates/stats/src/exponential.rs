@@ -1,4 +1,4 @@
-//! Are these values exponential, with a mean that is not known?
+//! Tests for exponential values with an unknown mean.
 
 use std::sync::OnceLock;
 
@@ -7,19 +7,20 @@ use crate::random::{Purpose, exponential, stream};
 use super::kolmogorov::distance_to_uniform;
 use super::{Tested, mean};
 
-/// Random samples behind the chance of the test of Lilliefors.
+/// The number of random samples behind the p-value of the test of Lilliefors.
 const DRAWS: u64 = 10_000;
 const SEED: u64 = 1969;
 /// The law of the modified distance no longer changes much with the size of the sample from here on.
 const SETTLED: usize = 64;
 
-/// The test of Anderson and Darling against the exponential law with its mean estimated: A² (Anderson and Darling 1954). The chance is
-/// that of A²(1 + 0.6/n), by the fit of D'Agostino and Stephens (1986, section 4.9), good to 0.005: from 20 values on, and chances up
-/// to 0.2 from 5 on. No p-value below 10⁻⁶ is reported. `None` for fewer than 2 values, or where one is negative or all are 0.
+/// The test of Anderson and Darling against the exponential law with its mean estimated: A² (Anderson and Darling 1954). The
+/// p-value is that of A²(1 + 0.6/n), by the fit of D'Agostino and Stephens (1986, section 4.9), accurate to 0.005: for 20 values or
+/// more, and for p-values up to 0.2 from 5 values on. No p-value below 10⁻⁶ is reported. `None` for fewer than 2 values, or if one
+/// is negative or all are 0.
 pub fn anderson_darling_exponential(values: &[f64]) -> Option<Tested> {
     let scaled = in_means(values)?;
     let n = scaled.len() as f64;
-    // No exponential time is 0; one that a coarse clock made so counts as the least time that is not.
+    // No exponential time is 0; a zero from a coarse clock counts as the least positive time.
     let log_below = |x: f64| libm::log(-libm::expm1(-x.max(f64::MIN_POSITIVE)));
     let pairs = scaled.iter().zip(scaled.iter().rev()).enumerate();
     let sum: f64 = pairs.map(|(i, (&low, &high))| (2 * i + 1) as f64 * (log_below(low) - high)).sum();
@@ -47,10 +48,10 @@ fn anderson_darling_chance(modified: f64) -> f64 {
     chance.clamp(1e-6, 1.0)
 }
 
-/// The test of Lilliefors (1969): Kolmogorov's distance to the exponential law of the sample's own mean. The chance is
-/// the share of 10,000 random exponential samples that are as far off, by a fixed seed; above 64 values by the modified
-/// distance of Stephens (1974), (D − 0.2/n)(√n + 0.26 + 0.5/√n), whose law is the same for all sizes. `None` for fewer
-/// than 2 values, or where one is negative or all are 0.
+/// The test of Lilliefors (1969): Kolmogorov's distance to the exponential law of the sample's own mean. The p-value is the share
+/// of 10,000 random exponential samples with at least this distance, by a fixed seed; above 64 values by the modified distance of
+/// Stephens (1974), (D − 0.2/n)(√n + 0.26 + 0.5/√n), whose law is the same for all sizes. `None` for fewer than 2 values, or if one
+/// is negative or all are 0.
 pub fn lilliefors_exponential(values: &[f64]) -> Option<Tested> {
     let scaled = in_means(values)?;
     let statistic = distance_to_exponential(&scaled);
@@ -106,7 +107,7 @@ fn random_distances(n: usize) -> Vec<f64> {
     drawn
 }
 
-/// The share of the drawn values that are as large, the tested one counted among them (Davison and Hinkley 1997, 4.2.5).
+/// The share of the drawn values that are at least as large, counting the tested one (Davison and Hinkley 1997, 4.2.5).
 fn share_at_least(drawn: &[f64], value: f64) -> f64 {
     let below = drawn.partition_point(|&x| x < value);
     (drawn.len() - below + 1) as f64 / (drawn.len() + 1) as f64
@@ -137,7 +138,7 @@ mod tests {
 
     /// 2,000 samples at each level: four standard errors and 0.005 for the fit; each fails in 1 of 16,000 runs.
     #[test]
-    fn exponential_values_are_rejected_as_often_as_the_level_says() {
+    fn exponential_values_are_rejected_at_the_level() {
         let law = Law::Exponential { mean_s: 0.02 };
         for test in TESTS {
             for n in [5, 20, 200] {

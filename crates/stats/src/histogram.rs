@@ -1,16 +1,16 @@
-//! Counts of times on a grid of constant relative width, whose buckets are read off the bits of the number: what the
-//! simulator and the answers of streams keep of each time.
+//! Counts of times on a grid of constant relative width, whose buckets come from the bits of the number: the record of
+//! times in the simulator and in streamed answers.
 //!
-//! The exponent of a double and the first bits of its fraction are together its place on a grid that divides each
+//! The exponent of a double and the first bits of its fraction together are its position on a grid that divides each
 //! doubling into equal parts. So a count costs a shift, a subtraction and an increment, and no logarithm.
 
-/// Bits of a double behind its sign and exponent.
+/// The bits of a double after its sign and exponent.
 const FRACTION: u32 = 52;
 
-/// How fine a grid is.
+/// The resolution of a grid.
 #[derive(Clone, Copy, Debug)]
 pub enum Grid {
-    /// 512 parts of each doubling: the middle of a bucket is within 0.1 % of all that it holds.
+    /// 512 parts of each doubling: the middle of a bucket is within 0.1 % of all its values.
     Fine,
     /// 64 parts: within 0.8 %.
     Coarse,
@@ -31,13 +31,13 @@ pub struct Histogram {
     shift: u32,
     /// The bucket of the smallest time that is distinguished from zero. The bucket before it holds zero, and what is below.
     least: u64,
-    /// Grows, by whole doublings, to the largest time. A bucket is full at 2³² − 1: then quantiles near it are as good as
-    /// they will ever be.
+    /// Grows, by whole doublings, to the largest time. A bucket is full at 2³² − 1: by then, quantiles near it do not
+    /// improve any more.
     counts: Vec<u32>,
 }
 
 impl Histogram {
-    /// Of times that matter from `least_s` > 0 on.
+    /// A histogram whose smallest distinguished time is `least_s` > 0.
     pub fn new(grid: Grid, least_s: f64) -> Self {
         let shift = FRACTION - grid.parts_log2();
         Self { shift, least: least_s.max(f64::MIN_POSITIVE).to_bits() >> shift, counts: Vec::new() }
@@ -59,7 +59,7 @@ impl Histogram {
         self.counts[place] = self.counts[place].saturating_add(1);
     }
 
-    /// Counts all of these, none of which is above `largest_s`.
+    /// Counts all of these times, none of which exceeds `largest_s`.
     pub fn add_all(&mut self, times_s: &[f64], largest_s: f64) {
         let last = self.place(largest_s);
         if last >= self.counts.len() {
@@ -75,7 +75,7 @@ impl Histogram {
     #[cold]
     fn grow(&mut self, place: usize) {
         let doubling = 1 << (FRACTION - self.shift);
-        // Zeros from the system cost nothing where nothing is ever counted.
+        // Zeroed memory from the system costs nothing where nothing is ever counted.
         let mut counts = vec![0; (place + 1).next_multiple_of(doubling)];
         counts[..self.counts.len()].copy_from_slice(&self.counts);
         self.counts = counts;
@@ -92,7 +92,7 @@ impl Histogram {
         }
     }
 
-    /// How many times were counted.
+    /// The number of counted times.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
@@ -115,7 +115,7 @@ impl Histogram {
         None
     }
 
-    /// How many times are no longer than each of these, which ascend, or in its bucket.
+    /// The number of times that are at most each of these (ascending), or in its bucket.
     pub fn counts_to(&self, times_s: &[f64]) -> Vec<u64> {
         let (mut counted, mut next) = (0, 0);
         let mut to = |&time_s: &f64| {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_small_to_tell_is_zero() {
+    fn a_time_below_the_resolution_is_zero() {
         let mut histogram = Histogram::new(Grid::Fine, 1e-6);
         [0.0, 0.0, 1e-9, f64::MIN_POSITIVE].iter().for_each(|&time_s| histogram.add(time_s));
         assert_eq!(histogram.quantile_s(0.99), 0.0);

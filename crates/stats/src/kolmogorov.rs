@@ -2,19 +2,21 @@
 
 use super::Tested;
 
-/// The largest sample whose distance gets its exact law; beyond, the error of the limit is below 3·10⁻⁵.
+/// The largest sample with the exact law; beyond, the error of the limit is below 3·10⁻⁵.
 const EXACT_UP_TO: u64 = 600;
-/// From n·d² = 4 the two one-sided distances exclude each other but for a chance of 10⁻¹⁴, so the tail is their sum.
+/// From n·d² = 4 on the two one-sided distances exclude each other except with probability 10⁻¹⁴, so the tail is their
+/// sum.
 const TAIL_FROM: f64 = 4.0;
 /// The largest sample whose tail is summed term by term.
 const SUMMED_UP_TO: u64 = 100_000;
-/// The largest product of two sample sizes whose distance gets its exact law.
+/// The largest product of two sample sizes with the exact law.
 const PATHS_UP_TO: usize = 250_000;
 
-/// P(Dₙ ≥ d): the chance that Kolmogorov's distance of n values of a continuous law to that law is `distance` or more.
+/// P(Dₙ ≥ d): the probability that Kolmogorov's distance of n values of a continuous law to that law is at least
+/// `distance`.
 ///
 /// Exact by the matrix of Marsaglia, Tsang and Wang (2003) for n ≤ 600; by Smirnov's one-sided sum (1944) in the tail,
-/// as Simard and L'Ecuyer (2011) advise; else by Kolmogorov's limit (1933) with Vrbik's correction (2018).
+/// as Simard and L'Ecuyer (2011) recommend; otherwise by Kolmogorov's limit (1933) with Vrbik's correction (2018).
 pub fn kolmogorov_survival(n: u64, distance: f64) -> f64 {
     let size = n as f64;
     if n == 0 || distance * size <= 0.5 {
@@ -34,7 +36,7 @@ pub fn kolmogorov_survival(n: u64, distance: f64) -> f64 {
     p.clamp(0.0, 1.0)
 }
 
-/// Kolmogorov's limit, P(√n·Dₙ ≥ x): in whichever of its two series converges at once.
+/// Kolmogorov's limit, P(√n·Dₙ ≥ x), by the faster of its two series.
 fn limit(x: f64) -> f64 {
     if x < 1.0 {
         // 1 − √(2π)/x Σ exp(−(2k − 1)²π²/8x²)
@@ -128,8 +130,8 @@ fn product(a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
     out
 }
 
-/// Kolmogorov's distance of values between 0 and 1, in any order, to the uniform law there. `None` without values, or
-/// where one is outside.
+/// Kolmogorov's distance of values between 0 and 1, in any order, to the uniform law there. `None` without values, or if
+/// one is outside.
 pub fn uniform_distance(values: &[f64]) -> Option<Tested> {
     if values.is_empty() || !values.iter().all(|value| (0.0..=1.0).contains(value)) {
         return None;
@@ -140,7 +142,7 @@ pub fn uniform_distance(values: &[f64]) -> Option<Tested> {
     Some(Tested { statistic: distance, p_value: kolmogorov_survival(values.len() as u64, distance) })
 }
 
-/// The same of values in ascending order, without the chance.
+/// The same for values in ascending order, without the p-value.
 pub(super) fn distance_to_uniform(sorted: &[f64]) -> f64 {
     let n = sorted.len() as f64;
     let off = |(i, &u): (usize, &f64)| ((i + 1) as f64 / n - u).max(u - i as f64 / n);
@@ -148,9 +150,9 @@ pub(super) fn distance_to_uniform(sorted: &[f64]) -> f64 {
 }
 
 /// The two-sample test of Kolmogorov and Smirnov: the largest distance between the two empirical distribution functions.
-/// Its chance is exact, by counting lattice paths (Hodges 1957), where the product of the sizes is up to 250,000 and the
-/// law is continuous; else by Kolmogorov's limit at n·m/(n + m) with the correction of Stephens (1970). With ties it is
-/// too large rather than too small. `None` where a sample is empty or holds what is no number.
+/// Its p-value is exact, by counting lattice paths (Hodges 1957), if the product of the sizes is up to 250,000 and the
+/// law is continuous; otherwise by Kolmogorov's limit at n·m/(n + m) with the correction of Stephens (1970). With ties
+/// it errs on the large side. `None` if a sample is empty or has a value that is not a number.
 pub fn two_samples(first: &[f64], second: &[f64]) -> Option<Tested> {
     if first.is_empty() || second.is_empty() || first.iter().chain(second).any(|x| x.is_nan()) {
         return None;
@@ -182,8 +184,8 @@ pub fn two_samples(first: &[f64], second: &[f64]) -> Option<Tested> {
 
 /// The share of the lattice paths from (0, 0) to (n, m) that come `reach`/nm or more from the diagonal.
 fn paths_reaching(n: u64, m: u64, reach: u64) -> f64 {
-    // share[j]: of all paths to (i, j), those that have reached so far. A path's last step comes from the left with
-    // the chance i/(i + j).
+    // share[j]: the share of all paths to (i, j) that have reached it. A path's last step comes from the left with
+    // probability i/(i + j).
     let outside = |i: u64, j: u64| (i * m).abs_diff(j * n) >= reach;
     let mut share = vec![0.0; m as usize + 1];
     for i in 0..=n {
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_ways_to_the_chance_meet() {
+    fn the_three_methods_agree_at_their_limits() {
         for n in [100u64, 300, 600] {
             let d = (TAIL_FROM / n as f64).sqrt();
             let (tail, exact) = (2.0 * one_sided(n as f64, d), 1.0 - by_matrix(n, d));
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_chances_for_any_size_and_distance() {
+    fn probabilities_are_valid_for_any_size_and_distance() {
         for n in [1u64, 2, 7, 99, 601, 5_000, 100_001, 1_000_000_000] {
             let mut last = 1.0;
             for step in 0..200 {

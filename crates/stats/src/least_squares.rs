@@ -5,17 +5,17 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use crate::student_t;
 
-/// A sum of squares to make small.
+/// A sum of squares to minimise.
 pub struct Problem<'a> {
-    /// The residuals, already divided by their standard deviations up to a common factor.
+    /// The residuals, divided by their standard deviations up to a common factor.
     pub residuals: &'a dyn Fn(&[f64]) -> Vec<f64>,
-    /// The least value that each parameter may have.
+    /// The lower bound of each parameter.
     pub low: Vec<f64>,
-    /// What counts as large for each parameter, for one that is near zero.
+    /// The scale of each parameter, for one near zero.
     pub scale: Vec<f64>,
 }
 
-/// Where the sum of squares is least.
+/// A minimum of the sum of squares.
 #[derive(Clone, Debug)]
 pub struct Minimum {
     /// The parameters.
@@ -34,7 +34,7 @@ impl Problem<'_> {
         if sum.is_nan() { f64::INFINITY } else { sum }
     }
 
-    /// The best of what is reached from the most promising starts.
+    /// The best minimum from the most promising starts.
     pub fn minimise_from(&self, starts: &[Vec<f64>]) -> Option<Minimum> {
         const PROMISING: usize = 4;
         let mut starts: Vec<(f64, &Vec<f64>)> = starts.iter().map(|start| (self.sum(start), start)).collect();
@@ -43,8 +43,8 @@ impl Problem<'_> {
         reached.filter(|minimum| minimum.sum.is_finite()).min_by(|a, b| a.sum.total_cmp(&b.sum))
     }
 
-    /// Levenberg–Marquardt (Marquardt 1963), each column scaled to length one; a parameter at its bound stays there as
-    /// long as the sum falls outwards.
+    /// Levenberg–Marquardt (Marquardt 1963), each column scaled to length one; a parameter stays at its bound as long as the sum
+    /// decreases outwards.
     pub fn minimise(&self, start: &[f64]) -> Minimum {
         let keep = |(value, low): (&f64, &f64)| value.max(*low);
         let mut at: Vec<f64> = start.iter().zip(&self.low).map(keep).collect();
@@ -97,10 +97,10 @@ impl Problem<'_> {
         (0..at.len()).map(column).collect()
     }
 
-    /// The standard error of each parameter, as if the curve were a plane and no bound were near: √(s²·(JᵀJ)⁻¹), with s² on `freedom`
-    /// degrees of freedom. Infinite if the data do not determine the parameter.
+    /// The standard error of each parameter, by a linear approximation without bounds: √(s²·(JᵀJ)⁻¹), with s² on `freedom` degrees
+    /// of freedom. Infinite if the data do not determine the parameter.
     pub fn standard_errors(&self, minimum: &Minimum, freedom: f64) -> Vec<f64> {
-        // The bounds are not part of the plane.
+        // The bounds are not part of the linear approximation.
         let unbounded = Problem {
             residuals: self.residuals,
             low: vec![f64::NEG_INFINITY; self.low.len()],
@@ -117,9 +117,9 @@ impl Problem<'_> {
         all.iter().map(|&i| error(i)).collect()
     }
 
-    /// The values of parameter `i` that the data do not refute at 95 %: those with which the best fit of all others has a
-    /// sum of squares of at most the least one plus variance·c (Bates and Watts 1988, section 6.1). c is Student's t
-    /// squared, smaller near the parameter's bound (see `Level::critical`). `error` is its standard error.
+    /// The values of parameter `i` that the data do not reject at 95 %: those with which the best fit of all others has a sum of
+    /// squares of at most the least one plus variance·c (Bates and Watts 1988, section 6.1). c is Student's t squared, smaller near
+    /// the parameter's bound (see `Level::critical`). `error` is its standard error.
     pub fn interval(&self, minimum: &Minimum, i: usize, error: f64, noise: Noise) -> (f64, f64) {
         let scale = self.scale[i].max(minimum.at[i].abs());
         let error = if error.is_finite() && error > 0.0 { error.min(1e3 * scale) } else { scale };
@@ -148,7 +148,7 @@ impl Problem<'_> {
     }
 }
 
-/// What a sum of squares is compared with.
+/// The reference for a sum of squares.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     /// The least sum that any fit has.
@@ -166,13 +166,13 @@ impl Noise {
     }
 }
 
-/// Where a parameter's estimates stop, and how far they scatter.
+/// The bound of a parameter's estimates, and their standard error.
 struct Bound {
     low: f64,
     error: f64,
 }
 
-/// Up to where a sum of squares does not refute a value.
+/// The largest sum of squares that does not reject a value.
 struct Level {
     noise: Noise,
     bound: Bound,
@@ -190,15 +190,15 @@ impl Level {
         Self { noise, bound, law, one_sided, two_sided }
     }
 
-    /// The deviation, in standard errors, at which a value is refuted at 95 % if estimates stop at the bound: one-sided
-    /// for the bound itself, two-sided far from it, and between the two so that the best-fitting 95 % are kept (Feldman
-    /// and Cousins 1998, with Student's law for the normal one).
+    /// The deviation, in standard errors, at which a value is rejected at 95 % if estimates stop at the bound: one-sided for the
+    /// bound itself, two-sided far from it, and between the two so that the best-fitting 95 % are kept (Feldman and Cousins 1998,
+    /// with Student's law for the normal one).
     fn critical(&self, value: f64) -> f64 {
         let above = (value - self.bound.low) / self.bound.error;
         if above >= self.two_sided {
             return self.two_sided;
         }
-        // An estimate that the bound holds up fits worse than it would fit below.
+        // An estimate at the bound fits worse than it would below.
         let held =
             |t: f64| if above > 0.0 { self.law.cdf(-(above * above + t * t) / (2.0 * above)) } else { 0.0 };
         let (mut low, mut high) = (self.one_sided, self.two_sided);
@@ -209,13 +209,13 @@ impl Level {
         high
     }
 
-    /// By how many standard errors a sum of squares is beyond what refutes the value.
+    /// The number of standard errors by which a sum of squares exceeds the limit of rejection.
     fn height(&self, value: f64, sum: f64) -> f64 {
         ((sum - self.noise.least).max(0.0) / self.noise.variance).sqrt() - self.critical(value)
     }
 }
 
-/// The best sum of squares with one parameter held.
+/// The best sum of squares with one parameter fixed.
 struct Profile<'a> {
     problem: &'a Problem<'a>,
     i: usize,
@@ -225,7 +225,7 @@ struct Profile<'a> {
 }
 
 impl Profile<'_> {
-    /// By how many standard errors a value is farther off than what is refuted; almost straight.
+    /// The number of standard errors by which a value exceeds the limit of rejection; almost linear.
     fn height(&mut self, value: f64) -> f64 {
         let i = self.i;
         let with = |others: &[f64]| {
@@ -333,9 +333,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Akaike's criterion for least squares with Gaussian noise of unknown size, corrected for few points (Hurvich and Tsai
-/// 1989), without the constant that all curves of the same points share. `parameters` counts the noise too. Infinite
-/// where there are too few points for it.
+/// Akaike's criterion for least squares with Gaussian noise of unknown variance, corrected for few points (Hurvich and Tsai 1989),
+/// without the constant that all curves of the same points share. `parameters` includes the noise. Infinite if there are too few
+/// points for it.
 pub fn aicc(sum_of_squares: f64, points: usize, parameters: usize) -> f64 {
     let (n, k) = (points as f64, parameters as f64);
     if n <= k + 1.0 {
@@ -344,8 +344,8 @@ pub fn aicc(sum_of_squares: f64, points: usize, parameters: usize) -> f64 {
     n * libm::log(sum_of_squares / n) + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0)
 }
 
-/// Akaike's criterion (1974) for least squares with Gaussian noise of unknown size, with its constant. `parameters` are
-/// those of the curve; the noise is one more.
+/// Akaike's criterion (1974) for least squares with Gaussian noise of unknown variance, with its constant. `parameters` are those
+/// of the curve; the noise adds one.
 pub fn aic_gaussian(sum_of_squares: f64, points: usize, parameters: usize) -> f64 {
     let n = points as f64;
     let deviance = n * (libm::log(2.0 * std::f64::consts::PI * sum_of_squares / n) + 1.0);

@@ -1,8 +1,8 @@
 //! The statistics behind every interval and every check: Student's t, batch means, warm-up removal, quantiles, Little's
-//! law, and tests of laws, of independence and of drift; the pinned [random numbers](random); and how [numbers](number)
-//! read in sentences.
+//! law, and tests of laws, of independence and of drift; the pinned [random numbers](random); and the [format of
+//! numbers](number) in sentences.
 //!
-//! Everything here is a pure function of numbers. Nothing here knows what a station is.
+//! Everything here is a pure function of numbers. This crate does not know stations.
 
 mod batches;
 mod bootstrap;
@@ -35,17 +35,17 @@ pub use warmup::{Cut, mser};
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-/// What a test says of some values.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tested {
-    /// How far off they are, in the test's own measure.
+    /// The test's statistic.
     pub statistic: f64,
-    /// The chance of being so far off or more where what is tested holds.
+    /// The probability of a statistic at least as extreme under the null hypothesis.
     pub p_value: f64,
 }
 
-/// What Little's law says of a run: the mean number in the system, and throughput times mean response, each
-/// computed on its own. They agree on any complete and drained log, so a gap means a fault in the record.
+/// Little's law for a run: the mean number in the system, and throughput times mean response, each computed separately.
+/// They agree on any complete and drained log, so a gap means an error in the record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LittleCheck {
     /// The time average of the number in the system.
@@ -59,7 +59,7 @@ pub struct LittleCheck {
 }
 
 impl LittleCheck {
-    /// Compares the three.
+    /// Compares the three figures.
     pub fn new(mean_in_system: f64, throughput_per_s: f64, mean_response_s: f64) -> Self {
         let relative_gap = throughput_per_s * mean_response_s / mean_in_system - 1.0;
         Self { mean_in_system, throughput_per_s, mean_response_s, relative_gap }

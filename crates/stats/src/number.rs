@@ -1,6 +1,6 @@
-//! How numbers and times read on screen: significant digits, a unit that fits, no exponents, never "NaN".
+//! The format of numbers and times on screen: significant digits, a suitable unit, no exponents, never "NaN".
 
-/// Shown where there is no number.
+/// The text for a missing number.
 pub const NONE: &str = "–";
 
 /// A unit of time.
@@ -34,7 +34,7 @@ impl TimeUnit {
         }
     }
 
-    /// The same for a time in words: beyond two minutes, hours or days, these.
+    /// The same for a time in words: minutes, hours or days from two of them on.
     pub fn in_words(time_s: f64) -> Self {
         match time_s.abs() {
             time_s if time_s >= 172_800.0 => Self::Days,
@@ -44,7 +44,7 @@ impl TimeUnit {
         }
     }
 
-    /// How many of this unit make a second.
+    /// The number of this unit per second.
     pub fn per_s(self) -> f64 {
         match self {
             Self::Nanoseconds => 1e9,
@@ -107,12 +107,12 @@ pub fn count(count: u64) -> String {
     grouped
 }
 
-/// How many of a thing there are, in the singular for one: "1 server", "29,956 requests".
+/// A number of things, in the singular for one: "1 server", "29,956 requests".
 pub fn counted(number: u64, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {one}s", count(number)) }
 }
 
-/// A time with the unit that fits it: "12.3 ms".
+/// A time with a suitable unit: "12.3 ms".
 pub fn time(time_s: f64) -> String {
     let unit = TimeUnit::in_words(time_s);
     format!("{} {}", unit.number(time_s), unit.symbol())
@@ -138,7 +138,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// How far a prediction is from the measured value, with its sign: "+52 %".
+/// The difference of a prediction from the measured value, with its sign: "+52 %".
 pub fn difference(predicted: f64, measured: f64) -> Option<String> {
     let relative = predicted / measured - 1.0;
     if !relative.is_finite() {
@@ -151,7 +151,7 @@ pub fn difference(predicted: f64, measured: f64) -> Option<String> {
     Some(format!("{sign}{}", percent(relative.abs())))
 }
 
-/// The words as a list, or how many points they are where they are more than three.
+/// The words as a list, or their number if there are more than three.
 pub fn few(words: &[String]) -> String {
     if words.len() > 3 { format!("{} points", words.len()) } else { list(words) }
 }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn long_times_and_large_counts_read_as_people_write_them() {
+    fn long_times_and_large_counts_are_in_common_notation() {
         let times = [119.0, 120.0, 5400.0, 7200.0, 172_800.0].map(time);
         assert_eq!(times, ["119 s", "2.00 min", "90.0 min", "2.00 h", "2.00 d"]);
         let counts = [0, 9999, 29_956, 1_936_384].map(count);

@@ -1,28 +1,27 @@
-//! Permutation tests on ranks: does it matter which side a run is on?
+//! Permutation tests on ranks: whether the side of a run matters.
 //!
-//! Ranks, because one disturbed run in ten must not decide. With ties they are midranks, and the distribution is of
-//! these very midranks, so the tests are exact with ties, too.
+//! Ranks, because one disturbed run in ten must not decide. With ties they are midranks, and the distribution is that of these very
+//! midranks, so the tests are exact with ties, too.
 
 use crate::random::{Purpose, stream};
 use rand::seq::SliceRandom as _;
 
-/// Up to this number of runs in all, every permutation is counted.
+/// Up to this total number of runs, every permutation is counted.
 const EXACT_UP_TO: usize = 100;
-/// Beyond, this number is drawn.
+/// Beyond, this number of permutations is drawn.
 const DRAWN: u32 = 20_000;
 
-/// What a permutation test says.
+/// The result of a permutation test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Permuted {
-    /// The two-sided chance of ranks so far apart, or further, where the side does not matter.
+    /// The two-sided probability of ranks at least this far apart, if the side does not matter.
     pub p_value: f64,
-    /// How many permutations were drawn; `None` where all were counted.
+    /// The number of drawn permutations; `None` if all were counted.
     pub drawn: Option<u32>,
 }
 
-/// The rank-sum test of Wilcoxon (1945) for two independent samples, by the permutations of their midranks: all of them,
-/// counted by the recursion of Streitberg and Röhmel (1986), up to 100 values, else 20,000 drawn ones. `None` where a side
-/// is empty.
+/// The rank-sum test of Wilcoxon (1945) for two independent samples, by the permutations of their midranks: all of them, counted by
+/// the recursion of Streitberg and Röhmel (1986), up to 100 values, otherwise 20,000 drawn ones. `None` if a side is empty.
 pub fn rank_sum(first: &[f64], second: &[f64], seed: u64) -> Option<Permuted> {
     if first.is_empty() || second.is_empty() {
         return None;
@@ -39,7 +38,7 @@ pub fn rank_sum(first: &[f64], second: &[f64], seed: u64) -> Option<Permuted> {
     if ranks.len() > EXACT_UP_TO {
         return Some(drawn(ranks, k, seed, |sum| off(sum) >= far));
     }
-    // ways[j][s]: how many sets of j runs have doubled ranks that add up to s, relative to all sets.
+    // ways[j][s]: the share of all sets that are sets of j runs whose doubled ranks add up to s.
     let most: u64 = ranks.iter().sum();
     let mut ways = vec![vec![0.0f64; most as usize + 1]; k + 1];
     ways[0][0] = 1.0;
@@ -64,7 +63,7 @@ pub fn signed_rank(differences: &[f64]) -> Permuted {
     let positive = differing.iter().zip(&ranks).filter(|(difference, _)| **difference > 0.0);
     let observed: u64 = positive.map(|(_, rank)| rank).sum();
     let off = |sum: u64| (2 * sum).abs_diff(total);
-    // As chances from the start: there are 2ⁿ ways, which no number holds for long.
+    // Probabilities from the start: there are 2ⁿ ways, which soon exceeds every number type.
     let mut ways = vec![0.0f64; total as usize + 1];
     ways[0] = 1.0;
     for &rank in &ranks {
@@ -76,8 +75,8 @@ pub fn signed_rank(differences: &[f64]) -> Permuted {
     Permuted { p_value: share(&ways, |sum| off(sum) >= off(observed)), drawn: None }
 }
 
-/// The p-values as Holm (1979) adjusts them: the chance that any of them all is so small or smaller where nothing differs is
-/// at most the adjusted one.
+/// The p-values as adjusted by Holm (1979): the probability that any of them is at most this small if nothing differs is at most
+/// the adjusted one.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -90,7 +89,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The smallest two-sided p-value that these numbers of runs can reach: every value of one sample is above every value of the other.
+/// The smallest two-sided p-value that is possible with these numbers of runs: every value of one sample is above every value of
+/// the other.
 pub fn smallest_rank_sum(first: usize, second: usize) -> f64 {
     let k = first.min(second) as f64;
     let n = (first + second) as f64;
@@ -103,7 +103,7 @@ pub fn smallest_signed_rank(pairs: usize) -> f64 {
     (2.0 * libm::exp2(-(pairs as f64))).min(1.0)
 }
 
-/// How many of all ways hold, as a share.
+/// The share of all ways for which a condition holds.
 fn share(ways: &[f64], holds: impl Fn(u64) -> bool) -> f64 {
     let all: f64 = ways.iter().sum();
     let far: f64 = ways.iter().enumerate().filter(|(sum, _)| holds(*sum as u64)).map(|(_, ways)| ways).sum();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_have_the_smallest_chance_there_is() {
+    fn extremes_have_the_smallest_possible_p_value() {
         let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
         let found = rank_sum(&low, &high, 0).unwrap().p_value;
         assert!((found - 2.0 / 924.0).abs() < 1e-15 && (smallest_rank_sum(6, 6) / found - 1.0).abs() < 1e-9);
@@ -184,7 +184,7 @@ mod tests {
         assert!((signed_rank(&pairs).p_value - 10.0 / 256.0).abs() < 1e-12);
     }
 
-    /// 20,000 draws: the standard error of a chance of 0.05 is 0.0015, so 0.008 away happens less than once in 10⁶.
+    /// 20,000 draws: the standard error of a p-value of 0.05 is 0.0015, so a deviation of 0.008 happens less than once in 10⁶.
     #[test]
     fn many_runs_are_permuted_by_chance_with_the_same_result() {
         let mut rng = stream(9, Purpose::Trial, 0);

@@ -1,14 +1,14 @@
-//! Do requests come as a Poisson stream?
+//! Tests for Poisson arrivals.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
 use super::kolmogorov::uniform_distance;
 use super::{Tested, mean, variance};
 
-/// The index of dispersion of counts in equal spans of time, variance over mean, and the two-sided chance of it in a
+/// The index of dispersion of counts in equal spans of time, variance over mean, and its two-sided p-value for a
 /// Poisson stream of constant rate, where (n − 1) times the index is chi-squared with n − 1 degrees of freedom (Cox and
-/// Lewis 1966, section 6.3). 1 for a Poisson stream, 0 for constant gaps. `None` for fewer than 2 counts, or where all
-/// are 0.
+/// Lewis 1966, section 6.3). 1 for a Poisson stream, 0 for constant gaps. `None` for fewer than 2 counts, or if all are
+/// 0.
 pub fn dispersion_index(counts: &[f64]) -> Option<Tested> {
     let centre = mean(counts);
     if counts.len() < 2 || !centre.is_finite() || centre <= 0.0 {
@@ -21,16 +21,16 @@ pub fn dispersion_index(counts: &[f64]) -> Option<Tested> {
     Some(Tested { statistic, p_value: (2.0 * law.cdf(at).min(law.sf(at))).min(1.0) })
 }
 
-/// The conditional-uniform test of Cox and Lewis (1966, section 6.2): given how many came until the last one, the
-/// instants before it are uniform in a Poisson stream of constant rate. It sees a rate that changes better than gaps of
-/// another law. `None` for fewer than 2 gaps, or where one is negative or all are 0.
+/// The conditional-uniform test of Cox and Lewis (1966, section 6.2): given the number of arrivals until the last one,
+/// the instants before it are uniform in a Poisson stream of constant rate. It detects a changing rate better than gaps
+/// of another law. `None` for fewer than 2 gaps, or if one is negative or all are 0.
 pub fn conditional_uniform(gaps: &[f64]) -> Option<Tested> {
     uniform_distance(&shares_of_time(gaps)?)
 }
 
-/// The same after the transformation of Durbin (1961) that Lewis (1965) proposed for it, which sees gaps of another law
-/// far better (Kim and Whitt 2014, section 3): the gaps between the ordered instants are ordered, their differences
-/// stretched by how many are left, and summed up. Two instants that are the same by the clock count as such.
+/// The same after the transformation of Durbin (1961) that Lewis (1965) proposed for it, which detects gaps of another
+/// law far better (Kim and Whitt 2014, section 3): the gaps between the ordered instants are ordered, their differences
+/// multiplied by the remaining number, and summed up. Two equal instants by the clock count as equal.
 pub fn conditional_uniform_lewis(gaps: &[f64]) -> Option<Tested> {
     let shares = shares_of_time(gaps)?;
     let instants = [0.0].iter().chain(&shares).copied();
@@ -98,7 +98,7 @@ mod tests {
 
     /// 1,000 streams at 5 %: outside of 0.025 to 0.08 less than once in 3,000.
     #[test]
-    fn a_poisson_stream_is_rejected_as_often_as_the_level_says() {
+    fn a_poisson_stream_is_rejected_at_the_level() {
         let law = Law::Exponential { mean_s: 0.01 };
         for test in [conditional_uniform, conditional_uniform_lewis, by_counts] {
             let share = rejected(&law, test);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_streams_are_seen_and_best_after_the_transformation() {
+    fn other_streams_are_detected_best_after_the_transformation() {
         let constant_and_more = Law::Uniform { low_s: 0.02, high_s: 0.04 };
         let bursts = Law::Hyperexponential { parts: vec![(0.9, 0.5), (0.1, 5.5)] };
         for law in [&constant_and_more, &bursts] {

@@ -2,12 +2,12 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, Normal};
 
-/// From this variance on a binomial count is taken as normal: its ends are then off by a rank or two of more than a hundred,
-/// and the library's incomplete beta function no longer converges in the steps that it allows itself.
+/// From this variance on a binomial count is taken as normal: its ends are then off by a rank or two in more than a hundred,
+/// and the library's incomplete beta function no longer converges within its limit of steps.
 pub(super) const NORMAL_FROM: f64 = 4000.0;
 
-/// The fewest independent samples for which any two of them bracket the quantile `p` with 95 % confidence: 6 for
-/// the median, 29 for p = 0.9, 2995 for p = 0.999. With fewer, a quantile is not to be printed.
+/// The fewest independent samples for which any two of them bracket the quantile `p` with 95 % confidence: 6 for the median,
+/// 29 for p = 0.9, 2995 for p = 0.999. With fewer, a quantile must not be printed.
 pub fn minimum_samples(p: f64) -> u64 {
     fewest(p, 0.05)
 }
@@ -21,9 +21,9 @@ fn fewest(p: f64, error: f64) -> u64 {
     n
 }
 
-/// The ranks, counted from 1, of the two order statistics of `n` independent samples that bracket the quantile `p`
-/// with 95 % confidence (David and Nagaraja 2003, section 7.1). Each end errs with at most 2.5 %, where the sample
-/// is large enough for that; else both together err with at most 5 %. `None` below [`minimum_samples`].
+/// The ranks, counted from 1, of the two order statistics of `n` independent samples that bracket the quantile `p` with 95 %
+/// confidence (David and Nagaraja 2003, section 7.1). Each end errs with probability at most 2.5 %, if the sample is large
+/// enough for that; otherwise both together err with at most 5 %. `None` below [`minimum_samples`].
 pub fn quantile_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     ranks(n, p, 0.05)
 }
@@ -46,7 +46,7 @@ fn ranks(n: u64, p: f64, error: f64) -> Option<(u64, u64)> {
     }
     let count = Binomial::new(p, n).expect("p is a probability");
     let below = |rank: u64| rank.checked_sub(1).map_or(0.0, |rank| count.cdf(rank));
-    // The error of stopping at the largest or the smallest sample, where that is more than half of what is allowed.
+    // The error probability of the largest or the smallest sample as the end, if that is more than half of the allowed one.
     let at_top = 1.0 - below(n);
     let at_bottom = below(1);
     let lower_error = if at_top > half { error - at_top } else { half };
@@ -59,7 +59,7 @@ fn ranks(n: u64, p: f64, error: f64) -> Option<(u64, u64)> {
 /// The rank, counted from 1, of the smallest of `n` > 0 ordered samples that at least a share `p` of them stay below or
 /// at.
 pub fn quantile_rank(n: u64, p: f64) -> u64 {
-    // 0.9 · 10 must be 9 and not a little more.
+    // 0.9 · 10 must be 9, despite rounding.
     ((p * n as f64 * (1.0 - 1e-12)).ceil() as u64).clamp(1, n)
 }
 
@@ -97,11 +97,11 @@ mod tests {
 
     /// Of an hour's requests: the ends lie 1.96 standard deviations from the middle.
     #[test]
-    fn so_many_that_their_count_is_normal_have_their_ranks_too() {
+    fn large_samples_have_their_ranks_by_the_normal_approximation() {
         let (lower, upper) = quantile_ranks(72_000_000, 0.5).unwrap();
         let reach = 1.959_964 * (72e6f64 / 4.0).sqrt();
         assert!((36e6 - lower as f64 - reach).abs() < 2.0 && (upper as f64 - 36e6 - reach).abs() < 3.0);
-        // Where the one way takes over from the other, they say the same.
+        // At the limit between the two methods, they agree.
         let (exact, normal) = (quantile_ranks(15_999, 0.5).unwrap(), quantile_ranks(16_001, 0.5).unwrap());
         assert!(
             normal.0.abs_diff(exact.0 + 1) <= 2 && normal.1.abs_diff(exact.1 + 1) <= 2,

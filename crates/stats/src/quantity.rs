@@ -1,7 +1,7 @@
-//! Times and rates as people write them, for command lines, files and URLs alike: `3`, `3s`, `100ms`; `100/s`, `2k`, `600/min`.
+//! Times and rates in common notation, for command lines, files and URLs alike: `3`, `3s`, `100ms`; `100/s`, `2k`, `600/min`.
 
-/// Reads a time in seconds: `250ms`, `1.5s`, `2m` or `2min`, `1h`, `800ns`; a number alone is in seconds. `None` for what is no finite
-/// time that is not negative.
+/// Parses a time in seconds: `250ms`, `1.5s`, `2m` or `2min`, `1h`, `800ns`; a number alone is in seconds. `None` for anything but
+/// a finite time that is not negative.
 pub fn time_s(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain = text.parse::<f64>().ok();
@@ -21,7 +21,8 @@ pub fn time_s(text: &str) -> Option<f64> {
     plain.or_else(with_unit).filter(|time_s| time_s.is_finite() && *time_s >= 0.0)
 }
 
-/// Reads a rate per second: `20`, `100/s`, `2k`, `1.5M/s`, `600/min`, `90/h`. `None` for what is no finite rate that is not negative.
+/// Parses a rate per second: `20`, `100/s`, `2k`, `1.5M/s`, `600/min`, `90/h`. `None` for anything but a finite rate that is not
+/// negative.
 pub fn rate_per_s(text: &str) -> Option<f64> {
     let (number, per_s) = match text.trim().split_once('/') {
         None => (text.trim(), 1.0),
@@ -40,10 +41,10 @@ pub fn rate_per_s(text: &str) -> Option<f64> {
     (rate.is_finite() && rate >= 0.0).then_some(rate)
 }
 
-/// A time of a model in seconds, which may be 0 and is as fine as a number can be.
+/// A time of a model in seconds, which may be 0, at full precision.
 ///
 /// # Errors
-/// Says what a time looks like.
+/// Fails on anything else, with examples of times.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let within = |seconds: &f64| *seconds <= 1e12;
     time_s(text).filter(within).ok_or_else(|| "must be a time such as 3, 3s or 100ms".into())
@@ -52,7 +53,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 /// A time of a model in seconds, above 0.
 ///
 /// # Errors
-/// As [`seconds`], and where it is 0.
+/// As [`seconds`], and if it is 0.
 pub fn positive_seconds(text: &str) -> Result<f64, String> {
     seconds(text).and_then(|seconds| {
         if seconds >= 1e-12 { Ok(seconds) } else { Err("must be greater than 0, for example 100ms".into()) }
@@ -62,7 +63,7 @@ pub fn positive_seconds(text: &str) -> Result<f64, String> {
 /// A rate per second, above 0: 100, 100/s, 2k or 600/min.
 ///
 /// # Errors
-/// Says what a rate looks like.
+/// Fails on anything else, with examples of rates.
 pub fn rate(text: &str) -> Result<f64, String> {
     let within = |rate: &f64| (1e-12..=1e12).contains(rate);
     rate_per_s(text)

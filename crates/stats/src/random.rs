@@ -4,16 +4,16 @@
 //! mathematics, so the same seed gives the same stream on every platform and in every later version.
 //!
 //! A seed opens many independent streams: one for each [`Purpose`], and within it one for each index. The i-th
-//! request of a workload draws from `stream(seed, Purpose::Request, i)`, so it depends on nothing but (seed, i).
+//! request of a workload draws from `stream(seed, Purpose::Request, i)`, so it only depends on (seed, i).
 
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Exp1};
 use rand_xoshiro::rand_core::SeedableRng;
 
-/// The generator behind everything that kendall draws.
+/// The generator of all random numbers of kendall.
 pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What a stream is drawn for. Streams of different purposes never share numbers.
+/// The purpose of a stream. Streams of different purposes never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Gaps between arrivals.
@@ -34,13 +34,13 @@ pub enum Purpose {
     Route = 8,
     /// The patience of a customer.
     Patience = 9,
-    /// Whether and when a customer tries again.
+    /// Whether and when a customer retries.
     Retry = 10,
     /// When servers break down, and how long their repairs take.
     Breakdown = 11,
     /// How long servers are set up and stay on.
     Setup = 12,
-    /// How many customers come at once.
+    /// The number of customers of a batch.
     Batch = 13,
     /// Which of many measurements are kept.
     Sample = 20,
@@ -51,7 +51,7 @@ pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Rng {
     seeded(derive(seed, purpose, index))
 }
 
-/// A seed for another experiment, trial or replication, as far from its neighbours as any two seeds are.
+/// A seed for another experiment, trial or replication, as unrelated to its neighbours as any two seeds.
 pub fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
     derive_numbered(seed, purpose as u64, index)
 }
@@ -78,8 +78,8 @@ pub fn exponential(rng: &mut Rng) -> f64 {
     unit
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): a bijection in which each input bit moves half of
-/// the output bits.
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): a bijection in which each input bit changes half
+/// of the output bits.
 pub fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_stream_is_pinned() {
-        // Recorded once: if this changes, old experiments can no longer be repeated.
+        // Recorded once: a change here makes old experiments impossible to repeat.
         let mut rng = stream(42, Purpose::Request, 7);
         assert_eq!(
             [rng.random::<u64>(), rng.random()],

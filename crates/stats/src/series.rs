@@ -1,11 +1,11 @@
-//! Does a series depend on its past, or drift?
+//! Tests of whether a series depends on its past, or drifts.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF as _, Normal};
 
 use super::{Tested, mean};
 
-/// The correlation of a series with itself `lag` places later, r_k = Σ(xₜ − x̄)(xₜ₊ₖ − x̄) / Σ(xₜ − x̄)² (Box and Jenkins
-/// 1970, section 2.1). `None` for a constant series, or one that is not longer than the lag.
+/// The correlation of a series with itself `lag` positions later, r_k = Σ(xₜ − x̄)(xₜ₊ₖ − x̄) / Σ(xₜ − x̄)² (Box and Jenkins 1970,
+/// section 2.1). `None` for a constant series, or one that is not longer than the lag.
 pub fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
     (lag < values.len()).then_some(())?;
     let centre = mean(values);
@@ -42,9 +42,9 @@ pub fn ljung_box(values: &[f64], lags: usize) -> Option<Tested> {
     Some(Tested { statistic, p_value: law.sf(statistic) })
 }
 
-/// The test of Mann (1945) and Kendall (1975) for a trend: the standardised number of pairs that rise less those that
-/// fall, with the correction for ties, two-sided by the normal law. Above 0 the series rises. `None` for fewer than 4
-/// values, a constant series, or one that holds what is no number.
+/// The test of Mann (1945) and Kendall (1975) for a trend: the standardised number of rising pairs minus falling pairs, with the
+/// correction for ties, two-sided by the normal law. Above 0 the series rises. `None` for fewer than 4 values, a constant series,
+/// or one with a value that is not a number.
 pub fn mann_kendall(values: &[f64]) -> Option<Tested> {
     if values.len() < 4 || values.iter().any(|x| x.is_nan()) {
         return None;
@@ -63,14 +63,14 @@ pub fn mann_kendall(values: &[f64]) -> Option<Tested> {
     if variance <= 0.0 {
         return None;
     }
-    // One less for continuity.
+    // Minus one for continuity.
     let towards_zero = rising_less_falling.signum() * (rising_less_falling.abs() - 1.0).max(0.0);
     let statistic = towards_zero / variance.sqrt();
     let normal = Normal::standard();
     Some(Tested { statistic, p_value: (2.0 * normal.sf(statistic.abs())).min(1.0) })
 }
 
-/// Sorts, and counts the pairs that stood in falling order.
+/// Sorts, and counts the pairs that were in descending order.
 fn inversions(values: &mut [f64]) -> u64 {
     if values.len() < 2 {
         return 0;
@@ -99,7 +99,7 @@ mod tests {
     use crate::draws::Law;
     use crate::random::{Purpose, stream};
 
-    /// Each value keeps so much of the one before.
+    /// Each value keeps this share of the previous one.
     fn series(kept: f64, drift: f64, n: usize, run: u64) -> Vec<f64> {
         let (mut rng, noise, mut x) = (stream(5, Purpose::Trial, run), Law::Exponential { mean_s: 1.0 }, 1.0);
         let mut next = |i: usize| {
@@ -117,7 +117,7 @@ mod tests {
 
     /// 1,000 series at 5 %: outside of 0.025 to 0.08 less than once in 3,000. Ljung–Box is a little off for skewed values.
     #[test]
-    fn independent_values_are_rejected_as_often_as_the_level_says_and_others_are_seen() {
+    fn independent_values_are_rejected_at_the_level_and_others_are_detected() {
         for test in [|x: &[f64]| ljung_box(x, 10), mann_kendall] {
             let share = rejected(0.0, 0.0, test);
             assert!((0.025..0.08).contains(&share), "{share}");

@@ -1,4 +1,4 @@
-//! The interval of a share that was counted.
+//! The interval of a counted share.
 
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
@@ -7,11 +7,11 @@ use super::quantiles::NORMAL_FROM;
 /// The quantile of the normal law that 2.5 % exceed.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// The 95 % interval of a probability of which `count` of `of` independent trials came true, by Clopper and Pearson (1934):
-/// exact, so that it holds at least as often as it says, also where none or all came true. The whole range without a trial.
+/// The 95 % interval of a probability of which `count` of `of` independent trials were successes, by Clopper and Pearson (1934):
+/// exact, so that its coverage is at least 95 %, also if none or all were successes. The whole range without a trial.
 ///
-/// For counts large enough for the normal approximation, it is that of Wilson (1927) with half a count for continuity, which differs by
-/// less than a hundredth of its width; the library's incomplete beta function does not converge there.
+/// For counts large enough for the normal approximation, it is that of Wilson (1927) with half a count for continuity, which
+/// differs by less than a hundredth of its width; the library's incomplete beta function does not converge there.
 pub fn share_interval(count: u64, of: u64) -> (f64, f64) {
     let (k, n) = (count.min(of) as f64, of as f64);
     if k * (n - k) > NORMAL_FROM * n {
@@ -19,7 +19,7 @@ pub fn share_interval(count: u64, of: u64) -> (f64, f64) {
     }
     let bound = |a: f64, b: f64, p: f64| {
         let law = Beta::new(a, b).expect("both shapes are at least 1, because the count is neither 0 nor n");
-        // The inverse that the library has does not end for shares of millions; 200 halvings are exact to rounding.
+        // The library's inverse does not terminate for shares of millions; 200 halvings are exact to rounding.
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..200 {
             let middle = f64::midpoint(low, high);
@@ -55,7 +55,7 @@ mod tests {
         }
     }
 
-    /// Where the one way takes over from the other, they say the same.
+    /// At the limit between the two methods, they agree.
     #[test]
     fn both_ways_meet() {
         let (n, k) = (100_000u64, 4000u64);

@@ -1,29 +1,27 @@
-//! Where the warm-up of a series ends.
+//! The end of the warm-up of a series.
 
 use super::mean;
 
-/// Where to cut a series.
+/// The point at which to cut a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
-    /// How many batches to drop at the front.
+    /// The number of batches to drop at the front.
     pub batches: usize,
-    /// MSER there: the square of the standard error of what is left, its values taken as independent.
+    /// MSER there: the square of the standard error of the rest, its values taken as independent.
     pub value: f64,
-    /// Whether the cut lies at the limit, half of the series, or one beyond it would be much better: then the series is too short. If a
+    /// Whether the cut is at the limit, half of the series, or a later one would be much better: then the series is too short. If a
     /// series becomes steady suddenly and late, no cut in the first half is good, and the best of them may be at 0.
     pub too_short: bool,
 }
 
-/// What is left after a cut beyond the limit is at least this share of the series. Of fewer values the spread is often small by
-/// chance.
+/// The least share of the series after a cut beyond the limit. With fewer values the variance is often small at random.
 const LEFT: f64 = 0.25;
-/// A cut there is much better if MSER is less than this share of that of the best in the first half. Of twenty independent batches, of
-/// which five are left then, that happens to one series in 25 at each place, of forty to one in 700.
+/// A cut there is much better if MSER is less than this share of that of the best in the first half. For twenty independent
+/// batches, of which five are left then, that happens to one series in 25 at each position, for forty to one in 700.
 const MUCH: f64 = 0.5;
 
-/// MSER-m (White 1997; m = 5 by Spratt 1998): drops as many batches of `batch` values as makes the standard error
-/// of the rest smallest, at most half of them. Values that do not fill a batch are left out at the end. `None` for
-/// fewer than two batches.
+/// MSER-m (White 1997; m = 5 by Spratt 1998): drops the number of batches of `batch` values that minimises the standard error of
+/// the rest, at most half of them. Values that do not fill a batch are dropped at the end. `None` for fewer than two batches.
 pub fn mser(series: &[f64], batch: usize) -> Option<Cut> {
     let means: Vec<f64> = series.chunks_exact(batch).map(mean).collect();
     if means.len() < 2 {
@@ -67,7 +65,7 @@ mod tests {
 
     /// It was high for 60 % of the time: within the first half no cut is better than none.
     #[test]
-    fn what_becomes_steady_late_and_at_once_is_too_short() {
+    fn a_series_that_becomes_steady_late_is_too_short() {
         let step = |high: u32| -> Vec<f64> {
             (0..200).map(|i| f64::from(i * 7919 % 101) + if i < high { 1000.0 } else { 0.0 }).collect()
         };

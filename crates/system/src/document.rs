@@ -1,10 +1,10 @@
-//! The documentation of systems, written from their rows: the chapter, and the tables of other pages.
+//! The documentation of systems, generated from their rows: the chapter, and the tables of other pages.
 
 use crate::parameter::Parameter;
 use crate::row::System;
 use crate::subcommand::{Caller, Subcommand};
 
-/// The chapter of all systems: what each does, its settings, its subcommands.
+/// The chapter of all systems: a description, the settings and the subcommands of each.
 pub fn chapter(systems: &[System]) -> String {
     let mut page = String::from(
         "# Systems\n\n`kendall serve NAME` takes the settings of a server as options (`--workers 4`), an experiment file as \
@@ -28,12 +28,12 @@ pub fn chapter(systems: &[System]) -> String {
     page
 }
 
-/// The subcommands that a user may call.
+/// The subcommands for users.
 fn users(system: &System) -> impl Iterator<Item = &'static Subcommand> {
     system.subcommands.all.iter().filter(|subcommand| subcommand.caller == Caller::User)
 }
 
-/// What the chapter has of a subcommand.
+/// The section of a subcommand in the chapter.
 fn section(system: &str, subcommand: &Subcommand) -> String {
     let usage: String =
         subcommand.arguments.iter().map(|argument| format!(" {}", argument.name.to_uppercase())).collect();
@@ -81,7 +81,7 @@ pub fn readme_rows(systems: &[System]) -> String {
         .collect()
 }
 
-/// The systems in the chapter of experiment files: the keys of each, whose meaning is in the chapter of systems.
+/// The systems in the chapter of experiment files: the keys of each, which the chapter of systems explains.
 pub fn system_rows(systems: &[System]) -> String {
     let keys = |parameters: &[Parameter]| {
         let names: Vec<String> = parameters.iter().map(|parameter| format!("`{}`", parameter.name)).collect();

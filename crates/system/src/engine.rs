@@ -1,14 +1,15 @@
-//! The engine that searches for digests, as the environment chooses it.
+//! The engine that searches for digests, chosen by the environment.
 
 use std::env;
 use std::time::Instant;
 
 use kendall_digest::Engine;
 
-/// The engine that the environment names ([`Engine::VARIABLE`]), or the fastest. It is read here and nowhere else: `digest` itself
+/// The engine of the environment variable [`Engine::VARIABLE`], or the fastest. Only this function reads it: `digest` itself knows
+/// neither the environment nor the time.
 /// knows neither the environment nor the time.
 ///
-/// # Errors
+/// Fails if there is no engine of the name in the environment.
 /// Says in words why there is no engine of the name that the environment gives.
 pub fn digest_engine() -> Result<Engine, String> {
     let forced = env::var(Engine::VARIABLE).ok();

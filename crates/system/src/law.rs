@@ -1,12 +1,12 @@
-//! Laws by the names that files and options give them.
+//! Laws by their names in files and options.
 
 use kendall_station::{Kind as LawKind, Law};
 
-/// A law by its name in files and options, with the mean and, where its kind has room for one, the squared coefficient of
-/// variation that are given.
+/// A law by its name in files and options, with the given mean and, if its kind takes one, the given squared coefficient
+/// of variation.
 ///
 /// # Errors
-/// Says in words what is wrong, to stand after the name of the parameter.
+/// Returns a message to follow the name of the parameter.
 pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, String> {
     let kind = law_kind(name).ok_or_else(|| {
         format!(
@@ -17,7 +17,7 @@ pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, Strin
     kind.law(mean_s, scv.filter(|_| kind.takes_scv())).map_err(|error| error.to_string())
 }
 
-/// The kind of law that a name stands for.
+/// The kind of law of a name.
 pub fn law_kind(name: &str) -> Option<LawKind> {
     Some(match name {
         "exponential" => LawKind::Exponential,

@@ -1,7 +1,7 @@
-//! What a system is to the laboratory: one row, with its name, its parameters, how it is served, what loads it, and the
-//! subcommands that it brings to the command line.
+//! A system for the laboratory: one row, with its name, its parameters, its server, its workload, and its subcommands on the
+//! command line.
 //!
-//! A system's crate brings its own [`System`], and the command line lists them. Nothing here reads a file or opens a socket.
+//! A system's crate has its [`System`], and the command line lists them. This crate reads no file and opens no socket.
 
 mod document;
 mod engine;
@@ -23,4 +23,4 @@ pub use row::{COMMAND, Home, LoadResult, Serving, System, URL};
 pub use secret::{conceal_url, is_reference, is_secret_header, mark_secret, reveal, secret_field};
 pub use settings::Settings;
 pub use shell::quoted;
-pub use subcommand::{Caller, Console, Ended, Subcommand, Subcommands, Transfer};
+pub use subcommand::{Caller, Console, Subcommand, SubcommandEnd, Subcommands, Transfer};

@@ -1,40 +1,41 @@
-//! What the machine itself allows a system, whatever the system does: a disk completes this many flushes a second, a kernel
-//! accepts this many connections. The laboratory measures each limit alone before the trials, and a report says which one binds.
+//! The limits of the machine for any system: a disk completes a number of flushes per second, a kernel accepts a number of
+//! connections. The laboratory measures each limit alone before the trials, and a report shows which one binds.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::settings::Settings;
 
-/// Measures a limit for about the given time, or says in words why it cannot.
+/// Measures a limit for about the given time, or returns the reason why it cannot.
 pub type MeasureLimit = Box<dyn Fn(Duration) -> Result<f64, String>>;
 
-/// Something that the machine has so much of, and that requests use up.
+/// A limited resource of the machine that requests use.
 pub struct MachineLimit {
-    /// Its name in a report, such as "fdatasync in /var/tmp". Limits of one name are the same one, which is measured once.
+    /// Its name in a report, such as "fdatasync in /var/tmp". Limits of the same name are one, which is measured once.
     pub name: String,
-    /// How much of it requests use.
+    /// The use of it by requests.
     pub demand: Demand,
     /// Measures it. The unit depends on the demand.
     pub measure: MeasureLimit,
 }
 
-/// How much of a limit requests use.
+/// The use of a limited resource by requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// One for each connection that the load opens. Measured is how many connections a second the machine completes.
-    Connections,
-    /// As many as the server counts under this name, in the file beside its stamps. Measured is how many a second the machine
+    /// One for each connection that the load opens. The measured limit is the number of connections per second that the machine
     /// completes.
+    Connections,
+    /// The server's counter of this name, in the file beside its stamps. The measured limit is the number per second that the
+    /// machine completes.
     Counted(&'static str),
-    /// Time on the processors. Measured are the seconds of a core that the mean request takes; the limit is the cores.
+    /// Processor time. The measured demand is the core seconds of the mean request; the limit is the number of cores.
     Processors,
 }
 
-/// The limits of the machine that a system has with these settings of its server and of its workload.
+/// The limits of the machine for a system with these settings of its server and of its workload.
 pub type MachineLimits = fn(&Settings, &Settings) -> Vec<MachineLimit>;
 
-/// The [`MachineLimits`] of a system that names none.
+/// The [`MachineLimits`] of a system without any.
 pub fn no_limits(_server: &Settings, _workload: &Settings) -> Vec<MachineLimit> {
     Vec::new()
 }

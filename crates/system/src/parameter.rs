@@ -1,4 +1,4 @@
-//! Parameters: what an experiment file, a target's URL and a command line can set, read in one way for all three.
+//! Parameters: the settings of an experiment file, a target's URL and a command line, parsed the same way for all three.
 
 use std::fmt;
 use std::path::Path;
@@ -13,15 +13,15 @@ use crate::secret::{conceal_body, conceal_header, conceal_url};
 pub struct Parameter {
     /// Its name, in kebab case.
     pub name: &'static str,
-    /// What it does, for `--help` and the documentation.
+    /// Its description, for `--help` and the documentation.
     pub help: &'static str,
-    /// What values it takes.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Its value where none is given; `None` leaves it unset.
+    /// Its default value; `None` leaves it unset.
     pub default: Option<&'static str>,
 }
 
-/// What values a parameter takes.
+/// The kind of a parameter's values.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A whole number.
@@ -44,21 +44,20 @@ pub enum Kind {
     TimeOr(&'static str),
     /// A positive rate per second, or a share of the machine's capacity: 20, "20%".
     Rate,
-    /// A word; the function says in words what is wrong with one.
+    /// A word; the function returns the error of an invalid one.
     Word(fn(&str) -> Result<(), String>),
-    /// A text, with every blank; the function says in words what is wrong with one.
+    /// A text, with every blank; the function returns the error of an invalid one.
     Text(fn(&str) -> Result<(), String>),
-    /// Lines of text, for each of which a command line has the option once more; the function says in words what is wrong
-    /// with one line.
+    /// Lines of text, one per repetition of the option on a command line; the function returns the error of an invalid line.
     Lines(fn(&str) -> Result<(), String>),
-    /// Headers of HTTP, "name: value" each, for which a command line has the option once more. A header that holds a secret is
-    /// kept with a reference in its place; `@FILE` stands for the headers in a file.
+    /// Headers of HTTP, "name: value" each, one per repetition of the option on a command line. A reference replaces a header with
+    /// a secret; `@FILE` stands for the headers in a file.
     Headers,
-    /// The body of a request, with every blank; secrets in the fields of a form or of JSON are kept with references in their place.
+    /// The body of a request, with every blank; references replace secrets in the fields of a form or of JSON.
     Body,
-    /// A URL; secrets in its query are kept with references in their place.
+    /// A URL; references replace secrets in its query.
     Url,
-    /// A file. An experiment names it relative to its own folder, a command line to the current one.
+    /// A file, relative to the experiment's folder in an experiment, and to the current folder on a command line.
     File,
     /// On or off; on a command line the option alone means on.
     Switch,
@@ -80,7 +79,7 @@ pub enum Value {
 }
 
 impl Parameter {
-    /// A value of it, with files relative to a folder.
+    /// A value of this kind, with files relative to a folder.
     pub fn rooted(&self, value: &Value, folder: &Path) -> Value {
         let joined = |file: &str| folder.join(file).to_string_lossy().into_owned();
         match (self.kind, value) {
@@ -98,10 +97,10 @@ impl Parameter {
 }
 
 impl Kind {
-    /// Reads a value as it is written.
+    /// Parses a value.
     ///
     /// # Errors
-    /// Says in words what is wrong, to stand after the parameter's name.
+    /// Returns a message to follow the parameter's name.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let text = if matches!(self, Self::Text(_) | Self::Body) { text } else { text.trim() };
         match *self {
@@ -118,12 +117,12 @@ impl Kind {
             Self::Time => read_time(text).map(Value::Time),
             Self::TimeOr(word) if text == word => Ok(Value::Word(word.into())),
             Self::TimeOr(word) => {
-                read_time(text).map(Value::Time).map_err(|why| format!("{why}; {word:?} may stand for one"))
+                read_time(text).map(Value::Time).map_err(|why| format!("{why}; or {word:?}"))
             }
             Self::Rate => read_rate(text),
             Self::Word(check) | Self::Text(check) => check(text).map(|()| Value::Word(text.into())),
             Self::Lines(check) => text.lines().try_for_each(check).map(|()| Value::Word(text.into())),
-            // What is no header may be a secret all the same, and a message here would show it.
+            // An invalid header may still be a secret, and a message here would show it.
             Self::Headers => Ok(Value::Word(text.lines().map(conceal_header).collect::<Vec<_>>().join("\n"))),
             Self::Body => Ok(Value::Word(conceal_body(text))),
             Self::Url if text.is_empty() => Err("must not be empty".into()),
@@ -138,17 +137,17 @@ impl Kind {
     }
 }
 
-/// Reads "250ms", "1.5s", "2m" or "1h"; a number alone is in seconds.
+/// Parses "250ms", "1.5s", "2m" or "1h"; a number alone is in seconds.
 ///
 /// # Errors
-/// Says in words what is wrong, to stand after the parameter's name.
+/// Returns a message to follow the parameter's name.
 pub fn read_time(text: &str) -> Result<Duration, String> {
     let refuse = || format!("must be a time such as 250ms, 1.5s or 2m, not {text:?}");
     let seconds = quantity::time_s(text).ok_or_else(refuse)?;
     Duration::try_from_secs_f64(seconds).map_err(|_| refuse())
 }
 
-/// Reads "20", "100/s", "2k" or "600/min" as a rate per second, and "80%" as a share of the capacity.
+/// Parses "20", "100/s", "2k" or "600/min" as a rate per second, and "80%" as a share of the capacity.
 fn read_rate(text: &str) -> Result<Value, String> {
     let refuse = || {
         format!(
@@ -165,7 +164,7 @@ fn read_rate(text: &str) -> Result<Value, String> {
     }
 }
 
-/// As it is written in files, URLs and on command lines.
+/// The notation in files, URLs and on command lines.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_values_are_refused_in_words() {
+    fn invalid_values_are_rejected() {
         let port = Kind::Whole { least: 1, most: 65535 };
         for text in ["0", "65536", "-1", "x", "1.5"] {
             assert!(port.read(text).unwrap_err().contains("from 1 to 65535"), "{text}");
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_files_and_switches_are_words_with_a_check_of_their_own() {
+    fn lines_files_and_switches_are_words_with_a_separate_check() {
         let lines = Kind::Lines(|line| if line.contains(':') { Ok(()) } else { Err("needs a colon".into()) });
         assert_eq!(lines.read("a: b\nc: d"), Ok(Value::Word("a: b\nc: d".into())));
         assert!(lines.read("a: b\nc").is_err());

@@ -1,4 +1,4 @@
-//! The row of a system: what it takes to serve it and to load it.
+//! The row of a system: what is needed to serve it and to load it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,57 +12,56 @@ use crate::parameter::Parameter;
 use crate::settings::Settings;
 use crate::subcommand::Subcommands;
 
-/// A workload, or in words why the settings make none.
+/// A workload, or the reason why the settings are not valid.
 pub type LoadResult = Result<Box<dyn Workload>, String>;
 
-/// A system that can be served and loaded. The laboratory knows systems by such rows only.
+/// A system that can be served and loaded. The laboratory only knows systems by such rows.
 #[derive(Debug)]
 pub struct System {
     /// Its name: that of `kendall serve NAME`, of `[system] name`, and of its URLs' scheme.
     pub name: &'static str,
-    /// What its server does, in a few words that complete the sentence "NAME …".
+    /// A short description of its server, which completes the sentence "NAME …".
     pub about: &'static str,
-    /// The port its URLs mean where they name none.
+    /// The default port of its URLs.
     pub default_port: u16,
-    /// Whose it is.
+    /// The origin of the system.
     pub home: Home,
-    /// What `kendall serve NAME` takes, as `--name value`.
+    /// The options of `kendall serve NAME`, as `--name value`.
     pub server: &'static [Parameter],
-    /// What its workload takes.
+    /// The parameters of its workload.
     pub workload: &'static [Parameter],
-    /// How many servers its station has, and their order of service.
+    /// The number of servers of its station, and their discipline.
     pub station: fn(&Settings) -> (Servers, Discipline),
-    /// What its clients speak over, by the settings of its workload.
+    /// The transport of its clients, by the settings of its workload.
     pub transport: fn(&Settings) -> Transport,
-    /// Makes its workload: the requests to send to a server, drawn from a seed.
+    /// Creates its workload: the requests to send to a server, drawn from a seed.
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
-    /// Serves it until a signal asks to stop, or says in words why it cannot.
+    /// Serves it until a signal, or returns the reason why it cannot.
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
-    /// What the machine itself allows it; [`no_limits`](crate::no_limits) where nothing is known.
+    /// The limits of the machine for it; [`no_limits`](crate::no_limits) if there are no known ones.
     pub limits: MachineLimits,
-    /// What it offers at the terminal besides: `kendall NAME SUBCOMMAND`.
+    /// Its further commands at the terminal: `kendall NAME SUBCOMMAND`.
     pub subcommands: Subcommands,
 }
 
-/// Whose a system is.
+/// The origin of a system.
 #[derive(Clone, Copy, Debug)]
 pub enum Home {
-    /// One of kendall's own: its server stamps every request, and its targets are
-    /// `NAME://HOST:PORT?PARAMETER=VALUE`.
+    /// One of kendall's own: its server stamps every request, and its targets are `NAME://HOST:PORT?PARAMETER=VALUE`.
     Here,
-    /// Anybody's: its server stamps nothing. Its targets are URLs, which the parameter [`URL`] of its workload takes as they
-    /// are; its server is what [`COMMAND`] starts, or without that runs already where the URL says.
+    /// A third-party system: its server writes no stamps. Its targets are URLs, which the parameter [`URL`] of its workload
+    /// takes unchanged; [`COMMAND`] starts its server, or without that it already runs at the URL.
     Anywhere {
         /// The schemes of its URLs.
         schemes: &'static [&'static str],
-        /// The address that a URL names, or in words why it names none.
+        /// The address of a URL, or the reason why it has none.
         address: fn(&str) -> Result<SocketAddr, String>,
     },
 }
 
-/// The parameter of a workload that takes a target's URL as it is, where the system is anybody's.
+/// The parameter of a workload with a target's URL, for third-party systems.
 pub const URL: &str = "url";
-/// The parameter of a server that says how to start it, where the system is anybody's.
+/// The parameter of a server with the command to start it, for third-party systems.
 pub const COMMAND: &str = "command";
 
 impl System {
@@ -74,16 +73,16 @@ impl System {
         }
     }
 
-    /// Where its server runs already; `None` where it is to be started.
+    /// The address where its server already runs; `None` if it must be started.
     ///
     /// # Errors
-    /// Says in words why the settings name no address.
+    /// Fails if the settings contain no address.
     pub fn running(&self, server: &Settings, workload: &Settings) -> Result<Option<SocketAddr>, String> {
         match self.home {
             Home::Anywhere { address, .. } if server.get(COMMAND).is_none() => {
                 let url = workload
                     .word(URL)
-                    .ok_or("nothing says where it runs: set url, or a command that starts it")?;
+                    .ok_or("the address of the server is missing: set url, or a command that starts it")?;
                 address(url).map(Some)
             }
             Home::Anywhere { .. } | Home::Here => Ok(None),
@@ -91,18 +90,18 @@ impl System {
     }
 }
 
-/// How any system is served.
+/// The settings for serving any system.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Where to answer requests for metrics, if anywhere.
+    /// The address of the metrics endpoint, if any.
     pub metrics: Option<SocketAddr>,
-    /// Where to write the server's own stamps of each request, if anywhere. What the server counts goes into the file beside
-    /// it at its end (`counts` of `kendall-record`).
+    /// The file for the server's own stamps of each request, if any. The counters of the server go into the file beside it
+    /// at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
-    /// Whether it is served for a trial only: it must leave what its user keeps alone.
+    /// Whether it is served for a trial only: then it must not change the user's data.
     pub for_trial: bool,
-    /// To be called with the address once connections are accepted.
+    /// Called with the address once the server accepts connections.
     pub ready: fn(SocketAddr),
 }

@@ -1,7 +1,7 @@
-//! Secrets that requests need and no record, page or message shows.
+//! Secrets of requests, which no record, page or message shows.
 //!
-//! What a user writes is kept with a reference in place of each secret: `authorization: ${AUTHORIZATION}`. The value stays in
-//! this process's memory. A program that reads the record later takes it from the environment's variable of that name.
+//! The user's text is kept with a reference in place of each secret: `authorization: ${AUTHORIZATION}`. The value stays in this
+//! process's memory. A program that reads the record later takes it from the environment variable of that name.
 
 mod body;
 
@@ -10,11 +10,11 @@ use std::env;
 use std::ops::Range;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Headers that hold secrets: those of RFC 9110, section 11, cookies, and names that services use. A name with one of
-/// [`SECRET_ENDS`] is one as well.
+/// Headers with secrets: those of RFC 9110, section 11, cookies, and names that services use. A name with one of [`SECRET_ENDS`] is
+/// one as well.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 const SECRET_ENDS: [&str; 5] = ["-token", "-secret", "-key", "-password", "-session"];
-/// Parameters of a URL's query that hold secrets.
+/// Parameters of a URL's query with secrets.
 const SECRET_PARAMETERS: [&str; 13] = [
     "access_token",
     "api-key",
@@ -31,7 +31,7 @@ const SECRET_PARAMETERS: [&str; 13] = [
     "token",
 ];
 
-/// How names of fields in a body end that hold secrets. Unlike in a URL, `key` mostly is the name of a thing there.
+/// The endings of names of body fields with secrets. Unlike in a URL, `key` is mostly the name of a thing there.
 const SECRET_FIELD_ENDS: [&str; 6] = ["password", "passwd", "secret", "token", "api_key", "apikey"];
 
 /// The secrets that this process was given, by the names of their references.
@@ -44,11 +44,11 @@ fn marked() -> MutexGuard<'static, BTreeSet<String>> {
     MARKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the header, the parameter of a URL's query and the field of a body with this name secret, besides those that are known. What was read before
-/// is concealed by [`Settings::conceal`](crate::Settings::conceal).
+/// Marks the header, the parameter of a URL's query and the field of a body with this name as secret, in addition to the known
+/// ones. Conceal what was read before with [`Settings::conceal`](crate::Settings::conceal).
 ///
 /// # Errors
-/// Says in words that this cannot be such a name.
+/// Fails if this cannot be such a name.
 pub fn mark_secret(name: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}&#".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_plain) {
@@ -71,7 +71,7 @@ pub fn is_secret_header(name: &str) -> bool {
         || marked().contains(&name)
 }
 
-/// Whether a value refers to a secret and has none itself: `${NAME}` alone, after a scheme such as `Bearer`, or as the value of
+/// Whether a value refers to a secret without containing one: `${NAME}` alone, after a scheme such as `Bearer`, or as the value of
 /// each cookie.
 pub fn is_reference(text: &str) -> bool {
     text.split(';').all(|part| {
@@ -155,7 +155,7 @@ fn is_secret_field(name: &str) -> bool {
     SECRET_FIELD_ENDS.iter().any(|end| name.ends_with(end)) || marked().contains(&name)
 }
 
-/// Keeps a secret, and returns the reference to it.
+/// Stores a secret, and returns the reference to it.
 fn conceal(name: &str, secret: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = name.chars().map(plain).collect();
@@ -168,21 +168,20 @@ fn conceal(name: &str, secret: &str) -> String {
     format!("${{{name}}}")
 }
 
-/// A text with the secrets that it refers to: those that this process was given, else those of the environment.
+/// A text with the secrets that it refers to: those of this process, otherwise those of the environment.
 ///
 /// # Errors
-/// Says in words which variable of the environment is not set.
+/// Fails if a variable of the environment is not set.
 pub fn reveal(text: &str) -> Result<String, String> {
     filled(text, |name| {
         let known = secrets().get(name).cloned();
-        // It may have been written with references beside other text.
+        // It may contain references next to other text.
         known.map_or_else(|| from_environment(name), |secret| filled(&secret, from_environment))
     })
 }
 
 fn from_environment(name: &str) -> Result<String, String> {
-    let unset =
-        |_| format!("${{{name}}} stands for a variable of the environment that is not set; set {name}");
+    let unset = |_| format!("${{{name}}} refers to an environment variable that is not set; set {name}");
     env::var(name).map_err(unset)
 }
 
@@ -201,7 +200,7 @@ fn filled(text: &str, value_of: impl Fn(&str) -> Result<String, String>) -> Resu
     Ok(revealed)
 }
 
-/// The names that a text refers to: what stands between `${` and `}`, in capital letters.
+/// The names that a text refers to: capital letters between `${` and `}`.
 fn references(text: &str) -> impl Iterator<Item = &str> {
     text.split("${").skip(1).filter_map(|part| Some(part.split_once('}')?.0)).filter(|name| is_name(name))
 }
@@ -306,7 +305,7 @@ mod tests {
 
     #[test]
     fn references_come_from_the_environment() {
-        // It is set in every process that has users.
+        // It is set in every user's process.
         let path = env::var("PATH").unwrap();
         assert_eq!(reveal("a ${PATH} b ${PATH}"), Ok(format!("a {path} b {path}")));
         let why = reveal("${KENDALL_NO_SUCH_VARIABLE}").unwrap_err();

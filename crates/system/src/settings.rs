@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::parameter::{Kind, Parameter, Value};
 
-/// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.
+/// The values of some parameters, by name. Callers read them by the type that the parameter's kind
+/// guarantees.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings(BTreeMap<&'static str, Value>);
 
@@ -45,7 +46,7 @@ impl Settings {
         Self(self.0.iter().map(rooted).collect())
     }
 
-    /// Puts references in place of secrets whose names were marked after the values had been read.
+    /// Replaces secrets by references whose names were marked after the values had been read.
     pub fn conceal(&mut self, parameters: impl IntoIterator<Item = &'static Parameter>) {
         for Parameter { name, kind, .. } in parameters {
             if let (Kind::Headers | Kind::Url | Kind::Body, Some(Value::Word(text))) = (kind, self.get(name))

@@ -1,6 +1,6 @@
-//! Words for a shell.
+//! Quoting for a shell.
 
-/// A word as a POSIX shell reads it back: as it is, or in single quotes.
+/// A word in the notation of a POSIX shell: unchanged, or in single quotes.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

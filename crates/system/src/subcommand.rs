@@ -1,4 +1,4 @@
-//! What a system offers at the terminal besides its server: `kendall NAME SUBCOMMAND`.
+//! The further commands of a system at the terminal: `kendall NAME SUBCOMMAND`.
 
 use std::io::{self, BufRead, Write};
 
@@ -8,14 +8,14 @@ use crate::settings::Settings;
 /// The subcommands of a system.
 #[derive(Clone, Copy, Debug)]
 pub struct Subcommands {
-    /// What they do, all together, for the list of commands.
+    /// A description of all of them, for the list of commands.
     pub about: &'static str,
-    /// Each of them; empty if there are none.
+    /// The subcommands; empty for a system without any.
     pub all: &'static [Subcommand],
 }
 
 impl Subcommands {
-    /// A system that has none.
+    /// No subcommands.
     pub const NONE: Self = Self { about: "", all: &[] };
 }
 
@@ -24,19 +24,19 @@ impl Subcommands {
 pub struct Subcommand {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in one sentence without a period, with an example.
+    /// A description, in one sentence without a period, with an example.
     pub about: &'static str,
-    /// What it takes by position. Each must be given.
+    /// Its positional arguments, all required.
     pub arguments: &'static [Parameter],
-    /// What it takes as `--name value`.
+    /// Its options, as `--name value`.
     pub options: &'static [Parameter],
-    /// Who calls it.
+    /// Its caller.
     pub caller: Caller,
-    /// Does it. An error is a sentence for the user, without a period.
-    pub run: fn(&Settings, &mut dyn Console) -> Result<Ended, String>,
+    /// Runs it. An error is a sentence for the user, without a period.
+    pub run: fn(&Settings, &mut dyn Console) -> Result<SubcommandEnd, String>,
 }
 
-/// Who calls a subcommand.
+/// The caller of a subcommand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A user; `--help` lists it.
@@ -45,12 +45,12 @@ pub enum Caller {
     Server,
 }
 
-/// How a subcommand ended that did not fail.
+/// The outcome of a subcommand that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// As the user wanted.
+pub enum SubcommandEnd {
+    /// As expected.
     Done,
-    /// It ran, and the result is not the wanted one, which this sentence says.
+    /// It ran, but not with the expected result, for the given reason.
     NotAsExpected(String),
 }
 
@@ -62,7 +62,7 @@ pub trait Console {
     /// Standard output.
     fn output(&mut self) -> &mut dyn Write;
 
-    /// Whether the user wants colours in the output, as far as the terminal and the environment say.
+    /// Whether the output should have colours, according to the terminal and the environment.
     fn takes_colours(&self) -> bool;
 
     /// Writes a line to standard error, if that is possible.
@@ -71,19 +71,19 @@ pub trait Console {
     /// Reads a line from standard input, without its end; a user at a terminal sees the prompt.
     ///
     /// # Errors
-    /// Fails where standard input cannot be read.
+    /// Fails if standard input cannot be read.
     fn ask(&mut self, prompt: &str) -> io::Result<String>;
 
-    /// Shows how far a transfer is.
+    /// Shows the progress of a transfer.
     fn progress(&mut self, progress: Transfer);
 
-    /// Removes what [`progress`](Self::progress) shows.
+    /// Removes the progress that [`progress`](Self::progress) shows.
     fn progress_ended(&mut self);
 
-    /// Writes a text to standard output. A reader that has closed it is no error.
+    /// Writes a text to standard output. A reader that has closed it is not an error.
     ///
     /// # Errors
-    /// Says why the text cannot be written.
+    /// Fails if the text cannot be written.
     fn print(&mut self, text: &str) -> Result<(), String> {
         let out = self.output();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -95,13 +95,13 @@ pub trait Console {
     }
 }
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Bytes that are done.
     pub bytes: u64,
     /// All bytes.
     pub of_bytes: u64,
-    /// What goes on.
+    /// The current activity.
     pub what: &'static str,
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kendall_files::Output;
-use kendall_system::{Caller, Console, Ended, Kind, Parameter, Settings, Subcommand, Subcommands};
+use kendall_system::{Caller, Console, Kind, Parameter, Settings, Subcommand, SubcommandEnd, Subcommands};
 
 use crate::{
     Alphabet, Backtracking, Database, Form, Generate, Layout, Matching, OpenOptions, Progress, Query,
@@ -194,7 +194,7 @@ struct Printing {
     colours: bool,
 }
 
-fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn query(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let semantics = Semantics {
         matching: word(settings, "match"),
         alphabet: if settings.is_on("unicode") { Alphabet::Unicode } else { Alphabet::Ascii },
@@ -223,7 +223,7 @@ fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
     let printed = search.run_beside(further, || print_rows(&printing, &search, console.output()));
     match printed {
         // The reader of the pipe has closed it.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Ended::Done),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(SubcommandEnd::Done),
         printed => printed.map_err(|error| format!("cannot write to standard output: {error}"))?,
     }
     if let Some(error) = search.failure() {
@@ -235,7 +235,7 @@ fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
     if settings.is_on("explain") {
         explain(&database, &search, begun.elapsed(), console);
     }
-    Ok(Ended::Done)
+    Ok(SubcommandEnd::Done)
 }
 
 /// Prints rows in the order of the file while they are found, and searches while no row is ready to be printed.
@@ -313,7 +313,7 @@ fn explain(database: &Database, search: &Search, took: Duration, console: &mut d
     ));
 }
 
-fn index(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn index(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let file = file(settings);
     let saving = if settings.is_on("check") { Saving::Existing } else { Saving::Beside };
     let options = OpenOptions { saving, ..OpenOptions::default() };
@@ -337,10 +337,10 @@ fn index(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
         contents.index_bytes as f64 / 1e6,
         contents.sentence_bytes as f64 / 1e6
     ))?;
-    Ok(Ended::Done)
+    Ok(SubcommandEnd::Done)
 }
 
-fn generate_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn generate_file(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let size = match (settings.whole("rows"), settings.whole("bytes")) {
         (Some(rows), None) => Size::Rows(rows),
         (None, Some(bytes)) => Size::Bytes(bytes),
@@ -362,5 +362,5 @@ fn generate_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended
         made.bytes as f64 / 1e6,
         begun.elapsed()
     ))?;
-    Ok(Ended::Done)
+    Ok(SubcommandEnd::Done)
 }

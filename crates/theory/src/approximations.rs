@@ -10,16 +10,16 @@ use crate::formula::{NoFormula, TwoMoments};
 pub struct Approximation {
     /// Its author and year.
     pub name: &'static str,
-    /// How far it is known to be off.
+    /// Its known error.
     pub known: &'static str,
     /// The mean waiting time, in s.
     pub waiting_s: f64,
 }
 
-type Known = (&'static str, &'static str, fn(&TwoMoments) -> f64);
+type ApproximationEntry = (&'static str, &'static str, fn(&TwoMoments) -> f64);
 
-/// Those that take both laws into account.
-const ANY: [Known; 3] = [
+/// Approximations that take both laws into account.
+const ANY: [ApproximationEntry; 3] = [
     ("M/M/m (SCVs of 1)", "exact if both distributions are exponential", TwoMoments::exponential_s),
     (
         "Allen and Cunneen 1990",
@@ -28,8 +28,8 @@ const ANY: [Known; 3] = [
     ),
     ("Whitt 1993", "within 1 % of M/E2/m, 3 % of M/H2/m from ρ = 0.7", TwoMoments::whitt_s),
 ];
-/// Those of Poisson arrivals.
-const POISSON: [Known; 2] = [
+/// Approximations for Poisson arrivals.
+const POISSON: [ApproximationEntry; 2] = [
     ("Kimura 1986", "within 1 % of M/E2/m, up to 9 % below M/H2/m of SCV 5.5", TwoMoments::kimura_s),
     (
         "between M/D/m and M/M/m",
@@ -37,14 +37,14 @@ const POISSON: [Known; 2] = [
         TwoMoments::interpolation_s,
     ),
 ];
-const CONSTANT: Known = ("Cosmetatos 1975", "within 1 % of M/D/m", TwoMoments::cosmetatos_s);
-const RENEWAL: Known = (
+const CONSTANT: ApproximationEntry = ("Cosmetatos 1975", "within 1 % of M/D/m", TwoMoments::cosmetatos_s);
+const RENEWAL: ApproximationEntry = (
     "Krämer and Langenbach-Belz 1976",
     "designed for non-Poisson arrivals and one server",
     TwoMoments::kraemer_langenbach_belz_s,
 );
 
-/// The mean waiting time of a station by each approximation that is meant for stations of its kind.
+/// The mean waiting time of a station by each approximation for stations of its kind.
 ///
 /// # Errors
 /// Fails on a station that has no open arrivals, is unstable, or has a law of infinite variance.
@@ -54,8 +54,11 @@ pub fn approximations(station: &Station) -> Result<Vec<Approximation>, NoFormula
     let constant = station.service_overall().scv() < 1e-9;
     let ways = ANY.iter().chain(if poisson { &POISSON[..] } else { &[RENEWAL] });
     let ways = ways.chain((poisson && constant).then_some(&CONSTANT));
-    let one =
-        |&(name, known, waiting_s): &Known| Approximation { name, known, waiting_s: waiting_s(&moments) };
+    let one = |&(name, known, waiting_s): &ApproximationEntry| Approximation {
+        name,
+        known,
+        waiting_s: waiting_s(&moments),
+    };
     let mut all: Vec<Approximation> = ways.map(one).collect();
     let known = "never below";
     all.extend(moments.kingman_bound_s().map(|waiting_s| Approximation {

@@ -1,8 +1,8 @@
-//! Questions by the name of a model, as rows `model,inputs,quantity`: the way in for other tools and for tables.
+//! Queries by the name of a model, as rows `model,inputs,quantity`: the interface for other tools and for tables.
 //!
-//! A model's inputs are a JSON object in the units that its formula is written in (rates in 1/s and times in s, or any
-//! other consistent unit). Each part of the crate lists its own models; this module finds the one that a row names,
-//! and reads its inputs so that a missing or odd one is an error in words.
+//! A model's inputs are a JSON object in the units of its formula (rates in 1/s and times in s, or any other consistent
+//! unit). Each part of the crate lists its models; this module finds the one that a row names, and parses its inputs
+//! with an error message for a missing or invalid one.
 
 mod closed;
 mod inputs;
@@ -13,7 +13,7 @@ mod statistics;
 
 pub use inputs::Inputs;
 
-/// Why a row has no value.
+/// The reason why a row has no value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum BatchError {
@@ -38,10 +38,10 @@ pub enum BatchError {
 pub struct Model {
     /// Its name in rows.
     pub name: &'static str,
-    /// What it is, as one line.
+    /// A description, in one line.
     pub about: &'static str,
-    /// Its inputs, separated by commas, with what they are after a colon where that needs saying: `m=1` is 1 where it is
-    /// left out, `t?` is needed for some quantities only, `slo_R_p*` has a number at its end.
+    /// Its inputs, separated by commas, with a description after a colon where necessary: `m=1` defaults to 1, `t?` is
+    /// needed for some quantities only, `slo_R_p*` has a number at its end.
     pub inputs: &'static str,
     /// Its quantities, separated by commas, as they are named in errors; a trailing `*` stands for any number, as in
     /// `R_p*`.
@@ -50,7 +50,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The names of its quantities, those with `*` as they stand.
+    /// The names of its quantities, those with `*` unchanged.
     pub fn quantities(&self) -> impl Iterator<Item = &'static str> {
         self.quantities.split(',').map(str::trim)
     }
@@ -67,7 +67,7 @@ impl Model {
     /// The value of one of its quantities.
     ///
     /// # Errors
-    /// Fails on an unknown quantity, on inputs that are missing or impossible, and where theory has no answer.
+    /// Fails on an unknown quantity, on missing or invalid inputs, and if theory has no answer.
     pub fn value(&self, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
         (self.value)(inputs, quantity)?.ok_or_else(|| BatchError::UnknownQuantity {
             model: self.name.into(),
@@ -77,7 +77,7 @@ impl Model {
     }
 }
 
-/// The parts' lists.
+/// The lists of the parts.
 const PARTS: &[&[Model]] =
     &[open::MODELS, closed::MODELS, plan::MODELS, scalability::MODELS, statistics::MODELS];
 
@@ -101,7 +101,7 @@ pub fn model(name: &str) -> Result<&'static Model, BatchError> {
 /// The value of one quantity of a model.
 ///
 /// # Errors
-/// Fails on an unknown model or quantity, on inputs that are missing or impossible, and where theory has no answer.
+/// Fails on an unknown model or quantity, on missing or invalid inputs, and if theory has no answer.
 pub fn value(name: &str, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
     model(name)?.value(inputs, quantity)
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_model_is_told_in_one_line_and_named_once() {
+    fn every_model_has_a_one_line_description_and_a_unique_name() {
         for Model { name, about, inputs, quantities, .. } in models() {
             assert!(!about.is_empty() && !about.contains('\n') && !about.ends_with('.'), "{name}: {about}");
             assert!(!inputs.is_empty() && !quantities.is_empty(), "{name}");

@@ -1,13 +1,12 @@
 //! Closed networks: a fixed number of users who think, visit stations, and think again.
 //!
-//! - [`ClosedNetwork::solve`] is exact for one class of users, whatever their number: mean value analysis where every
-//!   station has one server, and a convolution of positive terms where a station has several servers or a rate that
-//!   depends on how many are there.
-//! - [`ClosedNetwork::schweitzer`] is the well-known approximation, [`ClosedNetwork::bounds`] what holds without solving.
+//! - [`ClosedNetwork::solve`] is exact for one class of users, of any number: mean value analysis if every station has one server,
+//!   and a convolution of positive terms if a station has several servers or a rate that depends on the number present.
+//! - [`ClosedNetwork::schweitzer`] is the well-known approximation, [`ClosedNetwork::bounds`] are limits without a solution.
 //! - [`MultiClass`] has users of several kinds; fits of measured throughputs find its demands.
 //!
-//! The recursion that gets p(0) as one minus the rest loses all digits at a saturated station of several servers and
-//! then returns negative times; it is used nowhere here.
+//! The recursion that computes p(0) as one minus the rest loses all digits at a saturated station of several servers and then
+//! returns negative times; it is not used here.
 
 mod bounds;
 mod convolution;
@@ -20,17 +19,17 @@ use kendall_station::Servers;
 pub use bounds::{Bounds, InteractiveCheck, interactive_response_s};
 pub use several::{MultiClass, MultiClassAnswer};
 
-/// The largest number of users that is solved.
+/// The largest number of users with a solution.
 pub const MOST_USERS: u64 = 10_000_000;
 
-/// N users, one class, who think and then visit each station so often that it costs them its demand.
+/// N users, one class, who think and then visit each station; its demand is the total service over all visits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedNetwork {
     /// The mean time between an answer and the next request, in seconds; of any law.
     pub think_s: f64,
-    /// Where a request goes. The order does not matter.
+    /// The stations of a request. Their order does not matter.
     pub stations: Vec<ClosedStation>,
-    /// How many users.
+    /// The number of users.
     pub users: u64,
 }
 
@@ -41,7 +40,7 @@ pub struct ClosedStation {
     pub name: String,
     /// What one request needs of one server over all its visits, waiting excluded, in seconds.
     pub demand_s: f64,
-    /// How it serves those present.
+    /// Its speed with the requests present.
     pub serving: Serving,
 }
 
@@ -53,14 +52,14 @@ pub enum Serving {
     Delay,
     /// The given number of identical servers.
     Servers(Servers),
-    /// The speed with n present, in servers: the n-th entry, from n = 1; the last one holds beyond.
+    /// The speed with n present, in servers: the n-th entry, from n = 1; the last one applies beyond.
     Rates(Vec<f64>),
 }
 
-/// What a closed network does.
+/// The solution of a closed network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedAnswer {
-    /// The name of the method and where it stands in print.
+    /// The name of the method and its reference.
     pub source: &'static str,
     /// Requests per second.
     pub throughput_per_s: f64,
@@ -68,27 +67,27 @@ pub struct ClosedAnswer {
     pub response_s: f64,
     /// In the order of the network.
     pub stations: Vec<ClosedStationAnswer>,
-    /// The station that limits the throughput of many users, by its place; `None` if no request ever waits.
+    /// The index of the station that limits the throughput of many users; `None` if no request ever waits.
     pub bottleneck: Option<usize>,
 }
 
-/// What a station of a closed network does.
+/// The solution for a station of a closed network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedStationAnswer {
     /// Its name.
     pub name: String,
     /// What a request needs of it, in seconds.
     pub demand_s: f64,
-    /// What a request spends at it over all its visits, waiting included, in seconds.
+    /// The time of a request at it over all its visits, waiting included, in seconds.
     pub response_s: f64,
     /// The mean number of requests there, waiting and in service.
     pub queue: f64,
-    /// The mean share of the servers that is busy; with rates, of the largest rate; 0 at a delay, whose servers never
-    /// run out.
+    /// The mean share of the servers that is busy; with rates, of the largest rate; 0 at a delay, which has infinitely many
+    /// servers.
     pub utilisation: f64,
 }
 
-/// Why a closed network has no answer.
+/// The reason why a closed network has no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ClosedError {
@@ -137,7 +136,7 @@ impl ClosedStation {
         Self { name: name.into(), demand_s, serving: Serving::Delay }
     }
 
-    /// As how many servers it works when it is full; infinitely many at a delay.
+    /// Its speed when it is full, in servers; infinite at a delay.
     fn most_servers(&self) -> f64 {
         match &self.serving {
             Serving::Delay => f64::INFINITY,
@@ -146,7 +145,7 @@ impl ClosedStation {
         }
     }
 
-    /// As how many servers it works however many more come.
+    /// Its speed with arbitrarily many requests, in servers.
     fn last_servers(&self) -> f64 {
         match &self.serving {
             Serving::Rates(rates) => rates.last().copied().unwrap_or(0.0),
@@ -154,7 +153,7 @@ impl ClosedStation {
         }
     }
 
-    /// The demand as it limits the throughput: for each of its servers, in seconds.
+    /// The demand that limits the throughput: per server, in seconds.
     fn binding_s(&self) -> f64 {
         self.demand_s / self.last_servers()
     }
@@ -169,11 +168,11 @@ impl ClosedStation {
 }
 
 impl ClosedNetwork {
-    /// Says what is impossible about the network, if anything is.
+    /// Checks that the network is valid.
     ///
     /// # Errors
-    /// Fails without users, on too many of them, on times that are negative or not finite, on rates that are missing or
-    /// not above zero, and where no request takes any time.
+    /// Fails without users, on too many of them, on times that are negative or not finite, on rates that are missing or not above
+    /// zero, and if no request takes any time.
     pub fn validate(&self) -> Result<(), ClosedError> {
         if self.users == 0 {
             return Err(ClosedError::NoUsers);
@@ -199,12 +198,12 @@ impl ClosedNetwork {
         if self.think_s + self.demand_s() > 0.0 { Ok(()) } else { Err(ClosedError::NoTime) }
     }
 
-    /// What a request needs of all stations, in seconds.
+    /// The demand of a request at all stations, in seconds.
     pub fn demand_s(&self) -> f64 {
         self.stations.iter().map(|station| station.demand_s).sum()
     }
 
-    /// The station that limits the throughput of many users, by its place; `None` if no request ever waits.
+    /// The index of the station that limits the throughput of many users; `None` if no request ever waits.
     pub fn bottleneck(&self) -> Option<usize> {
         let binding = |&place: &usize| self.stations[place].binding_s();
         (0..self.stations.len())
@@ -212,10 +211,9 @@ impl ClosedNetwork {
             .max_by(|a, b| binding(a).total_cmp(&binding(b)).then(b.cmp(a)))
     }
 
-    /// The exact steady state: by mean value analysis (Reiser and Lavenberg 1980) where every station is a single server
-    /// or a delay, and by convolution (Buzen 1973) elsewhere, which keeps of each station's terms those that are not
-    /// below e⁻⁵⁰ of its largest; what is left out changes no digit (see `weights`). A million users take some
-    /// hundredths of a second.
+    /// The exact steady state: by mean value analysis (Reiser and Lavenberg 1980) if every station is a single server or a delay,
+    /// and by convolution (Buzen 1973) otherwise, which keeps of each station's terms those that are at least e⁻⁵⁰ of its largest;
+    /// the omitted ones change no digit (see `weights`). A million users take some hundredths of a second.
     ///
     /// # Errors
     /// As [`validate`](Self::validate), for more than [`MOST_USERS`] users, and for more than a few thousand users at a
@@ -268,7 +266,7 @@ impl ClosedNetwork {
         }
     }
 
-    /// Dresses what a method found, the mean number at each station, as an answer.
+    /// Builds the answer from the mean number at each station.
     fn answer(&self, source: &'static str, throughput_per_s: f64, queues: &[f64]) -> ClosedAnswer {
         let station = |(station, &queue): (&ClosedStation, &f64)| ClosedStationAnswer {
             name: station.name.clone(),

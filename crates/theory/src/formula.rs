@@ -1,4 +1,4 @@
-//! What queueing theory says of a station, or why it says nothing.
+//! The answer of queueing theory for a station, or the reason why no formula applies.
 //!
 //! Where an exact answer is known it is given: as a sum of positive terms, so that neither a hundred thousand servers
 //! nor a utilisation of 1 − 10⁻⁹ costs accuracy. Quantiles of M/G/1 are exact for phase-type laws and constant service,
@@ -7,6 +7,7 @@
 
 mod abandon;
 mod approximate;
+mod capacity;
 mod choice;
 mod classes;
 mod closed;
@@ -25,7 +26,6 @@ mod premises;
 mod priority;
 mod quadrature;
 mod renewal;
-mod room;
 mod sessions;
 mod sharing;
 mod shortest;
@@ -49,7 +49,7 @@ use premises::{poisson_rate, stable, summary};
 pub use sizing::{load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response};
 use solution::Solution;
 
-/// Why queueing theory has no answer for a station, and what to do instead.
+/// The reason why queueing theory has no answer for a station, and an alternative.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoFormula {
@@ -124,7 +124,7 @@ pub enum NoFormula {
     Impossible(#[from] StationError),
 }
 
-/// Which classes keep up, if any does.
+/// The classes that keep up, if there are any.
 fn whose(keeping: &[String], growing: &[String]) -> String {
     if keeping.is_empty() {
         return String::new();
@@ -142,7 +142,7 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
 /// means of FIFO. A priority discipline without classes is FIFO.
 ///
 /// # Errors
-/// Says why there is no formula: the station is unstable or impossible, or nothing is known of it here.
+/// Fails if the station is unstable or invalid, or there is no formula for it.
 pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
     station.validate()?;
     if let Some((open, odd)) = sessions::as_open(station) {
@@ -222,8 +222,8 @@ pub fn quantiles(station: &Station, p: f64) -> Result<(f64, f64), NoFormula> {
     }
 }
 
-/// The quantile `p` of the response time, in s, for any `p` between 0 and 1: also where that of the waiting time is not known, as with
-/// processor sharing.
+/// The quantile `p` of the response time, in s, for any `p` between 0 and 1: also if that of the waiting time is not known, as
+/// under processor sharing.
 ///
 /// # Errors
 /// As [`quantiles`].
@@ -255,7 +255,7 @@ pub fn number_at_least(station: &Station, n: u64) -> Result<f64, NoFormula> {
     })
 }
 
-/// By which theorem the formula of an open stream holds for sessions, and what it takes for granted.
+/// The theorem by which the formula of an open stream holds for sessions, and its assumptions.
 fn of_sessions(by: &By, odd: Option<&str>) -> By {
     let By::Formula { source, approximate } = by else { return by.clone() };
     let approximate: Vec<&str> = odd.into_iter().chain(approximate.as_deref()).collect();
@@ -265,8 +265,8 @@ fn of_sessions(by: &By, odd: Option<&str>) -> By {
     }
 }
 
-/// Where the order does not know classes, they differ at most in their own service time. What a class with its own
-/// law has beyond the mean is left out, as is the waiting time under sharing, which grows with the service time.
+/// If the discipline ignores classes, they differ at most in their own service time. Excludes the deviation of a class with its own
+/// law beyond the mean, and the waiting time under sharing, which grows with the service time.
 fn class_answers(
     station: &Station,
     solution: &Solution,

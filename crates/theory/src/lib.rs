@@ -1,12 +1,12 @@
-//! What queueing theory says of a station, each answer as the same [`Answer`](kendall_station::Answer).
+//! Queueing theory for a station, with the same [`Answer`](kendall_station::Answer) as other methods.
 //!
-//! - [`formula`] computes the answer of a station or network, or says why theory has none.
+//! - [`formula`] computes the answer of a station or network, or the reason why theory has none.
 //! - [`closed`] solves closed networks, [`scalability`] fits the scalability laws.
-//! - [`plan()`] says how long a measurement or a simulation must be for a wanted precision.
-//! - [`sweep`](fn@sweep) follows an answer along a load or a number of servers.
+//! - [`plan()`] computes how long a measurement or a simulation must be for a wanted precision.
+//! - [`sweep`](fn@sweep) computes an answer along a load or a number of servers.
 //! - [`batch`] has every model by its name, for tables and for the command line.
 //!
-//! This crate reads no clock, does no I/O, and knows nothing of rows or records. No formula subtracts where it can
+//! This crate reads no clock, does no I/O, and knows neither rows nor records. No formula subtracts where it can
 //! add: sums are of positive terms, in the log domain where they are large.
 
 mod approximations;

@@ -1,4 +1,4 @@
-//! How long a station must be watched: how many requests, what warm-up and how many repeats a wanted precision costs.
+//! The length of a measurement of a station: the number of requests, the warm-up and the repeats for a wanted precision.
 //!
 //! Waiting times are correlated, the more the busier the station is, so that a mean of n of them is far less certain than
 //! that of n independent numbers. Its variance is σ²/n for large n, with the *asymptotic variance* σ², which is the
@@ -24,20 +24,20 @@ pub(crate) use single::normal_quantile;
 
 /// The normal law's quantile for 95 %.
 const Z: f64 = 1.959_963_984_540_054;
-/// The share of the bias of an empty beginning that a warm-up leaves.
+/// The share of the bias of an empty start that remains after a warm-up.
 const REMAINING: f64 = 0.01;
-/// Repeats are few enough to inspect each, and enough for an interval.
+/// Few enough repeats to inspect each, and enough for an interval.
 const FEWEST_REPEATS: u32 = 3;
 const MOST_REPEATS: u32 = 30;
-/// What fewer and longer repeats may cost in requests, beside the cheapest number of them.
+/// The additional cost of fewer and longer repeats, in requests, relative to the cheapest number of them.
 const EXTRA: f64 = 1.1;
 
-/// What it costs to measure a station to a wanted precision.
+/// The cost of measuring a station to a wanted precision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The wanted half-width of the 95 % interval of the mean response time, as a share of that mean.
     pub precision: f64,
-    /// How the variances are known.
+    /// The source of the variances.
     pub basis: Basis,
     /// Accepted requests per second.
     pub rate_per_s: f64,
@@ -45,17 +45,17 @@ pub struct Plan {
     pub utilisation: f64,
     /// The mean response time.
     pub response: Target,
-    /// The mean waiting time; `None` where no request waits, or too few for a number of requests to be computed.
+    /// The mean waiting time; `None` if no request waits, or too few for a number of requests to be computed.
     pub waiting: Option<Target>,
-    /// What to leave out at the start of each repeat.
+    /// The warm-up to cut at the start of each repeat.
     pub warmup: Warmup,
-    /// How to divide the requests, for the mean response time.
+    /// The division into repeats, for the mean response time.
     pub repeats: Repeats,
-    /// How exactly the service time must be known to predict the response time as precisely.
+    /// The precision of the service time that is needed to predict the response time as precisely.
     pub calibration: Calibration,
 }
 
-/// How the variance of a mean is known.
+/// The source of the variance of a mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -68,7 +68,7 @@ pub enum Basis {
     },
 }
 
-/// A mean that is to be measured.
+/// A mean to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// The mean itself, in seconds.
@@ -77,21 +77,20 @@ pub struct Target {
     pub asymptotic_variance_s2: f64,
     /// Requests for the wanted precision, in one long run of a station in its steady state.
     pub requests: f64,
-    /// By how much the times of the first requests to an empty station, all added up, fall short of their share; in s.
-    /// `None` where it is not known.
+    /// The total time by which the first requests at an empty station fall short of the mean; in s. `None` if it is not known.
     pub deficit_s: Option<f64>,
 }
 
-/// What to leave out at the start, because an empty station is faster than a steady one.
+/// The warm-up to cut at the start, because an empty station is faster than a steady one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warmup {
     /// The time in which the influence of the start falls to 1/e, in seconds; an approximation from above.
     pub relaxation_s: f64,
-    /// How long to wait, in seconds.
+    /// The length of the warm-up, in seconds.
     pub time_s: f64,
     /// Requests in that time.
     pub requests: f64,
-    /// The share of the bias that is left then.
+    /// The share of the bias that remains then.
     pub remaining: f64,
     /// The bias of the mean response of one repeat without any warm-up, as a share of the mean; `None` if not known.
     pub bias_without: Option<f64>,
@@ -101,7 +100,7 @@ pub struct Warmup {
 /// cheapest number, warm-ups and the wider quantiles of Student's t included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// How many.
+    /// Their number.
     pub repeats: u32,
     /// Requests of each, its warm-up included.
     pub requests_each: f64,
@@ -111,7 +110,7 @@ pub struct Repeats {
     pub seconds: f64,
 }
 
-/// How exactly the service time must be known.
+/// The precision of the service time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// By how many per cent the mean response grows if the service time does by one: 1/(1 − ρ) at an open station with
@@ -119,11 +118,12 @@ pub struct Calibration {
     pub amplification: f64,
     /// The relative precision of the service time that keeps the response within the wanted one.
     pub precision: f64,
-    /// Independent service times whose mean is so precise with 95 % confidence: (z·c_s·amplification/precision)².
+    /// The number of independent service times whose mean has that precision with 95 % confidence:
+    /// (z·c_s·amplification/precision)².
     pub samples: f64,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoPlan {
@@ -145,7 +145,7 @@ pub enum NoPlan {
     Pilot(#[from] SimulationError),
 }
 
-/// What the theory of one station gives: two means, their variances, and the rate.
+/// The theory of one station: two means, their variances, and the rate.
 struct Spread {
     basis: Basis,
     rate_per_s: f64,
@@ -183,8 +183,8 @@ impl Target {
         Z * (self.asymptotic_variance_s2 / requests).sqrt() / self.mean_s
     }
 
-    /// The probability that the means of `trials` independent runs of `requests_each` spread as little as they did, or less: a χ² test
-    /// of their variance against theory. Small where an interval is too narrow to be true. `None` for fewer than two trials.
+    /// The probability that the means of `trials` independent runs of `requests_each` vary as little as observed, or less: a χ²
+    /// test of their variance against theory. Small if an interval is too narrow to be true. `None` for fewer than two trials.
     pub fn chance_of_so_narrow(&self, half_width_s: f64, trials: u64, requests_each: f64) -> Option<f64> {
         let freedom = trials.checked_sub(1).filter(|&freedom| freedom > 0)? as f64;
         let variance = (half_width_s / student_t(freedom, 0.975)).powi(2) * trials as f64;
@@ -194,8 +194,7 @@ impl Target {
     }
 }
 
-/// What a precision of the mean response time, the half-width of its 95 % interval as a share of the mean, costs at this
-/// station.
+/// The cost of a precision of the mean response time, the half-width of its 95 % interval as a share of the mean, at this station.
 ///
 /// # Errors
 /// Fails on an invalid precision, and on a station that is invalid, has no steady state, or whose service time has so heavy a tail that
@@ -250,7 +249,7 @@ fn spread(station: &Station) -> Result<Spread, NoPlan> {
     pilot::spread(station)
 }
 
-/// How many repeats, and the requests of each that count.
+/// The number of repeats, and the requests of each without its warm-up.
 fn repeats(requests: f64, warmup: f64) -> (u32, f64) {
     let counted = |repeats: u32| {
         let wider = student_t(f64::from(repeats - 1), 0.975) / Z;
@@ -266,10 +265,9 @@ fn repeats(requests: f64, warmup: f64) -> (u32, f64) {
 
 /// The time in which the influence of the start falls to 1/e.
 ///
-/// For M/M/1 it is 1/(√µ − √λ)² (Cohen 1982, section II.2.1); several servers are taken for one that is as fast as all,
-/// room for K requests ends it sooner (the second eigenvalue of M/M/1/K), and other laws stretch it by (c_a² + c_s²)/2
-/// (Odoni and Roth 1983). No station forgets in less than one service. A population has forgotten after about one round of
-/// thinking and responding.
+/// For M/M/1 it is 1/(√µ − √λ)² (Cohen 1982, section II.2.1); several servers are treated as one that is as fast as all, a capacity
+/// of K requests shortens it (the second eigenvalue of M/M/1/K), and other laws stretch it by (c_a² + c_s²)/2 (Odoni and Roth
+/// 1983). No station forgets in less than one service. A population forgets after about one round of thinking and responding.
 fn relaxation_s(station: &Station, response_s: f64) -> f64 {
     let service = station.service_overall();
     let service_s = service.mean_s();
@@ -299,7 +297,7 @@ fn calibration(station: &Station, utilisation: f64, response_s: f64, precision: 
             Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_),
             None,
         ) => 1.0 / (1.0 - utilisation),
-        // What bounds the queue bounds this too.
+        // The limit of the queue also limits this.
         _ => {
             chain::elasticity(station, response_s).unwrap_or_else(|| 1.0 / (1.0 - utilisation).max(precision))
         }

@@ -1,7 +1,7 @@
-//! Throughput against load: the universal scalability law and its kin, fitted to measured points.
+//! Throughput against load: the universal scalability law and similar ones, fitted to measured points.
 //!
 //! [`fit_usl`] finds α, β and γ by weighted least squares within their bounds; its intervals are profile likelihoods,
-//! not symmetric guesses, so they cover as often as they say even where a parameter is near its bound.
+//! not symmetric approximations, so they have their coverage even if a parameter is near its bound.
 
 mod amdahl;
 mod laws;
@@ -17,7 +17,7 @@ pub use usl::{Peak, PeakSeen, Usl, fit_usl};
 /// A measured load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// How many users, threads or servers.
+    /// The number of users, threads or servers.
     pub users: f64,
     /// Requests per second.
     pub throughput_per_s: f64,
@@ -38,13 +38,13 @@ impl Point {
 pub struct Parameter {
     /// The best value.
     pub value: f64,
-    /// Its 95 % interval by profile likelihood; an end is infinite where the data do not bound it.
+    /// Its 95 % interval by profile likelihood; an end is infinite if the data do not bound it.
     pub interval: (f64, f64),
-    /// Its standard error as if the curve were a plane (Wald), for comparison with other tools.
+    /// Its standard error by a linear approximation (Wald), for comparison with other tools.
     pub standard_error: f64,
 }
 
-/// Why a curve cannot be fitted.
+/// The reason why a curve cannot be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum FitError {
@@ -64,7 +64,7 @@ pub enum FitError {
     NoFit,
 }
 
-/// Says what is wrong with the points, if anything is.
+/// Checks that the points are valid.
 pub(crate) fn validate(points: &[Point], needed: usize) -> Result<(), FitError> {
     let sound = |number: f64| number > 0.0 && number.is_finite();
     for (place, point) in (1..).zip(points) {

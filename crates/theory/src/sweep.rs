@@ -1,14 +1,14 @@
-//! One station or network under other loads: the line that a single answer lies on.
+//! One station or network under other loads: the curve on which a single answer lies.
 
 use kendall_station::{Answer, Arrivals, Network, Population, Station};
 
 use crate::plan::{Plan, plan};
 use crate::{NetworkFormula, formula, network_formula};
 
-/// Places on a line.
+/// The number of points of a curve.
 const STEPS: u32 = 60;
 
-/// What varies along a line.
+/// The quantity that varies along a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
     /// Arrivals per second.
@@ -17,14 +17,14 @@ pub enum Along {
     Users,
 }
 
-/// A line over the load.
+/// A curve over the load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line<T> {
-    /// What the load is.
+    /// The kind of load.
     pub along: Along,
-    /// The load that was asked for.
+    /// The given load.
     pub here: f64,
-    /// Loads, ascending, and what holds there; those without an answer are left out.
+    /// Loads, ascending, with their answers; those without an answer are left out.
     pub points: Vec<(f64, T)>,
 }
 
@@ -55,7 +55,7 @@ pub fn sweep(station: &Station) -> Option<Line<Answer>> {
     }
 }
 
-/// The same for a network: with all arrivals from outside made more or fewer alike, or with other numbers of users.
+/// The same for a network: scales all arrivals from outside, or changes the number of users.
 pub fn sweep_network(network: &Network) -> Option<Line<NetworkFormula>> {
     if let Some(population) = &network.population {
         let at = |users: f64| {
@@ -80,7 +80,7 @@ pub fn sweep_network(network: &Network) -> Option<Line<NetworkFormula>> {
     Some(Line { along: Along::Rate, here, points: along(rates(here, here / busiest), at) })
 }
 
-/// What a precision costs at other utilisations of an open station; few places where each takes a simulation.
+/// The cost of a precision at other utilisations of an open station; few points if each takes a simulation.
 pub fn sweep_plan(station: &Station, here: &Plan) -> Vec<(f64, Plan)> {
     let Arrivals::Open { gap } = &station.arrivals else { return Vec::new() };
     let steps = if here.basis == crate::Basis::Exact { 48 } else { 6 };
@@ -97,7 +97,7 @@ fn along<T>(loads: impl Iterator<Item = f64>, at: impl Fn(f64) -> Option<T>) -> 
     loads.filter_map(|load| Some((load, at(load)?))).collect()
 }
 
-/// Rates nearly up to this one, and up to where the question is: denser towards it, where the line is steep.
+/// Rates nearly up to the end, and up to the given rate: denser towards the end, where the curve is steep.
 fn rates(here_per_s: f64, end_per_s: f64) -> impl Iterator<Item = f64> {
     let top_per_s = end_per_s * (here_per_s / end_per_s).clamp(0.99, 1.0);
     (1..=STEPS).map(move |step| top_per_s * (1.0 - (1.0 - f64::from(step) / f64::from(STEPS)).powi(2)))

@@ -1,11 +1,11 @@
-//! What can go wrong with a server of the laboratory.
+//! The errors of a server of the laboratory.
 
 use std::io;
 use std::net::SocketAddr;
 
 use kendall_record::RecordError;
 
-/// Why a server cannot start, or cannot finish what it began.
+/// The reason why a server cannot start, or cannot finish.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TransportError {

@@ -1,7 +1,7 @@
-//! Flows that compete for a link, and what handshakes cost: `kendall transport`.
+//! Flows that compete for a link, and the cost of handshakes: `kendall transport`.
 //!
 //! A subcommand starts `kendall link run`, which starts this program again at either end of the link: [`far`] has a server of each
-//! kind, [`near`] the clients, which write down what arrives. [`course`] is one such run, `kendall_flows` what its record says.
+//! kind, [`near`] the clients, which record the arriving bytes. [`course`] is one such run; `kendall_flows` reads its record.
 
 mod about;
 mod commands;

@@ -1,7 +1,8 @@
-//! The laboratory's keys, which are public: they make a client do all the work of checking a server, and protect nothing.
+//! The laboratory's keys, which are public: they make a client do all the work of checking a server, without protecting
+//! anything.
 //!
-//! An authority with a fixed key signs the certificate of each server, whose own key is fresh. Clients trust the authority and
-//! nothing else. Sessions are not resumed, so that every handshake is a whole one.
+//! An authority with a fixed key signs the certificate of each server, whose own key is fresh. Clients trust only the
+//! authority. Sessions are not resumed, so that every handshake is complete.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +16,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// The name of every server of the laboratory.
 const NAME: &str = "transport.test";
-/// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7).
+/// The prefix of the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7).
 const ED25519_PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 /// The key of the authority.
 const AUTHORITY: [u8; 32] = *b"kendall transport laboratory, CA";

@@ -1,12 +1,12 @@
-//! The transport laboratory: CurveCP, TCP, TLS 1.3, QUIC and HTTPS do the same work, so that what differs is the transport.
+//! The transport laboratory: CurveCP, TCP, TLS 1.3, QUIC and HTTPS do the same work, so that the transport is the only difference.
 //!
-//! [`Transport`] is the one trait: connect, listen, and a stream of bytes each way. Everything above it is the same for each kind:
-//! the [`protocol`] of requests, the server, and the [`TransportWorkload`] that loads it with bulk transfers, echoes and handshakes.
+//! [`Transport`] is the only trait: connect, listen, and a stream of bytes each way. Everything above it is the same for each kind:
+//! the [`protocol`] of requests, the server, and the [`TransportWorkload`] with bulk transfers, echoes and handshakes.
 //!
-//! `kendall transport` lets flows of several kinds compete for a link, between two namespaces, and counts what handshakes cost.
+//! `kendall transport` lets flows of several kinds compete for a link, between two namespaces, and measures the cost of handshakes.
 //!
-//! The laboratory's keys are public, so that a client can check a server's certificate or key at full cost without any set-up.
-//! They protect nothing.
+//! The laboratory's keys are public, so that a client can check a server's certificate or key at full cost without any setup. They
+//! protect nothing.
 
 mod error;
 mod flows;
@@ -23,6 +23,6 @@ mod workload;
 pub use error::TransportError;
 pub use kind::Kind;
 pub use row::ROW;
-pub use server::{Options, Server};
+pub use server::{Server, TransportOptions};
 pub use transport::{BoxFuture, Connection, Duplex, Listener, Moved, Opening, Transport};
 pub use workload::{Operation, TransportWorkload};

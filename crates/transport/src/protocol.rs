@@ -1,41 +1,41 @@
-//! The requests of the laboratory, the same over every transport, and what the bytes of a transfer are.
+//! The requests of the laboratory, the same over every transport, and the bytes of a transfer.
 //!
-//! A request is 9 bytes: a letter for what to do, then a number of bytes as an unsigned integer in network order. An echo and an upload
-//! have that number of bytes behind it. The answer is that number of bytes, and nothing else; that of an upload is how many bytes have
-//! arrived, 8 bytes in network order every 100 ms and when all have.
+//! A request is 9 bytes: a letter for the operation, then a number of bytes as an unsigned integer in network order. That number of
+//! bytes follows for an echo or an upload. The answer is that number of bytes, and nothing else; that of an upload is the number of
+//! bytes that have arrived, 8 bytes in network order every 100 ms and when all have.
 
 use std::ops::Range;
 use std::time::Duration;
 
-/// The bytes of a request without those to echo.
+/// The length of a request without the bytes of an echo or upload.
 pub const HEAD_BYTES: usize = 9;
 /// The most bytes of a transfer: one terabyte.
 pub const MOST_BYTES: u64 = 1_000_000_000_000;
-/// The bytes of a transfer repeat after this many.
+/// The period after which the bytes of a transfer repeat.
 const PERIOD: usize = 251;
-/// How often the server reports how much of an upload has arrived.
+/// The interval at which the server reports the progress of an upload.
 pub const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// The most bytes that are written or compared at once.
 pub const PIECE_BYTES: usize = 64 << 10;
 
-/// What a server is to do.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
     /// Send this many bytes.
     Send(u64),
-    /// Send back the next bytes, of which there are this many.
+    /// Send back the next bytes, this many.
     Echo(u64),
-    /// Take the next bytes, of which there are this many, and report how many have come.
+    /// Receive the next bytes, this many, and report the progress.
     Take(u64),
 }
 
-/// Why 9 bytes are not a request.
+/// The reason why 9 bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// No such letter.
+    /// The letter does not exist.
     #[error("a request begins with s, e or t, not with byte {0}")]
     Operation(u8),
-    /// Too many bytes.
+    /// The number is too large.
     #[error("a transfer has at most {MOST_BYTES} bytes, not {0}")]
     Length(u64),
 }
@@ -54,10 +54,10 @@ impl Head {
         head
     }
 
-    /// Reads a request's first bytes.
+    /// Parses a request's first bytes.
     ///
     /// # Errors
-    /// Fails where the letter is none of these, or the number is over [`MOST_BYTES`].
+    /// Fails on an unknown letter, and on a number over [`MOST_BYTES`].
     pub fn decode(head: &[u8; HEAD_BYTES]) -> Result<Self, Malformed> {
         let [letter, number @ ..] = *head;
         let bytes = u64::from_be_bytes(number);
@@ -73,7 +73,7 @@ impl Head {
     }
 }
 
-/// The bytes of a transfer, so that a receiver notices what is lost, doubled or out of order.
+/// The pattern of a transfer's bytes, by which a receiver notices lost, duplicated or reordered ones.
 #[derive(Clone, Debug)]
 pub struct Pattern(Vec<u8>);
 
@@ -84,7 +84,7 @@ impl Default for Pattern {
 }
 
 impl Pattern {
-    /// The bytes from a place of a transfer up to another, at most [`PIECE_BYTES`] of them.
+    /// The bytes from one position of a transfer to another, at most [`PIECE_BYTES`] of them.
     pub fn piece(&self, places: Range<u64>) -> &[u8] {
         let from = (places.start % PERIOD as u64) as usize;
         let length = places.end.saturating_sub(places.start).min(PIECE_BYTES as u64) as usize;

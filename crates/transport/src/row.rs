@@ -9,10 +9,10 @@ use kendall_system::{Home, Kind as Values, LoadResult, Parameter, Serving, Setti
 use crate::flows::SUBCOMMANDS;
 use crate::kind::Kind;
 use crate::protocol::MOST_BYTES;
-use crate::server::{Options, Server};
+use crate::server::{Server, TransportOptions};
 use crate::workload::{Operation, TransportWorkload};
 
-/// The parameter that names the transport, of server and workload alike.
+/// The parameter of the transport, for server and workload alike.
 const KIND: Parameter = Parameter {
     name: "kind",
     help: "the transport: curve (CurveCP), tcp, tls (TLS 1.3), quic or https; the same for server and workload",
@@ -30,13 +30,13 @@ pub const ROW: System = System {
         KIND,
         Parameter {
             name: "connections",
-            help: "connections that may be open at a time; more are closed at once",
+            help: "most open connections; further ones are closed at once",
             kind: Values::Whole { least: 1, most: 1_000_000 },
             default: Some("4096"),
         },
         Parameter {
             name: "threads",
-            help: "threads that serve connections; with one, a connection has at most one core",
+            help: "number of threads that serve connections; a connection uses at most one core",
             kind: Values::Whole { least: 1, most: 1024 },
             default: Some("1"),
         },
@@ -45,19 +45,19 @@ pub const ROW: System = System {
         KIND,
         Parameter {
             name: "op",
-            help: "what a request does: bulk (the server sends bytes), echo (bytes there and back) or handshake (an echo \
+            help: "operation of a request: bulk (the server sends bytes), echo (bytes there and back) or handshake (an echo \
                    on a new connection)",
             kind: Values::Word(|word| word.parse::<Operation>().map(drop)),
             default: Some("echo"),
         },
         Parameter {
             name: "size",
-            help: "bytes of each request; 1,000,000 for bulk, 64 for echo and 1 for handshake if left out",
+            help: "length of each request, in bytes; 1,000,000 for bulk, 64 for echo and 1 for handshake if left out",
             kind: Values::Whole { least: 1, most: MOST_BYTES },
             default: None,
         },
     ],
-    // Transfers share the thread, and behind it the link, as in processor sharing.
+    // Transfers share the thread, and behind it the link, as under processor sharing.
     station: |_| (Servers::new(1).expect("1 is a number of servers"), Discipline::ProcessorSharing),
     transport: |workload| kind(workload).carrier(),
     load,
@@ -80,10 +80,10 @@ fn load(to: SocketAddr, workload: &Settings, _: u64) -> LoadResult {
 
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     if metrics.is_some() {
-        return Err("the transport server has no metrics; leave --metrics out".into());
+        return Err("the transport server has no metrics; remove --metrics".into());
     }
     let whole = |name| server.whole(name).expect("it has a default") as usize;
-    let options = Options {
+    let options = TransportOptions {
         kind: kind(server),
         listen,
         connections: whole("connections"),

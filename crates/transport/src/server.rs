@@ -21,27 +21,27 @@ use crate::protocol::{HEAD_BYTES, Head, PIECE_BYTES, Pattern, REPORT_EVERY};
 use crate::stamping::{Stamps, Writing};
 use crate::transport::{Connection, Duplex, Listener, Opening};
 
-/// How long a handshake may take.
+/// The longest time of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
-/// How long a connection may send nothing between two requests, and how long a transfer may make no progress.
+/// The longest silence between two requests, and the longest time of a transfer without progress.
 const SILENCE: Duration = Duration::from_secs(60);
-/// After a failed accept, such as for lack of descriptors, the server rests before it tries again.
+/// The pause after a failed accept, such as for lack of descriptors, before a retry.
 const REST: Duration = Duration::from_millis(50);
-/// What connections have left to say when the server ends.
+/// The time for connections to finish when the server ends.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The options of the server.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TransportOptions {
     /// The transport.
     pub kind: Kind,
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Connections at once; more are closed.
+    /// The most open connections; further ones are closed.
     pub connections: usize,
     /// Threads that serve connections.
     pub threads: NonZeroUsize,
-    /// Where to write the stamp of each answered request, if anywhere.
+    /// The file for the stamp of each answered request, if any.
     pub stamps: Option<PathBuf>,
 }
 
@@ -53,7 +53,7 @@ pub struct Server {
     writing: Option<Writing>,
 }
 
-/// What all connections share.
+/// The shared state of all connections.
 struct Desk {
     places: Arc<Semaphore>,
     pattern: Pattern,
@@ -64,8 +64,8 @@ impl Server {
     /// Opens the socket and the file of stamps.
     ///
     /// # Errors
-    /// Fails where the address is taken or may not be used, no thread can be started, or the file cannot be written.
-    pub fn bind(options: &Options) -> Result<Self, TransportError> {
+    /// Fails if the address is in use or not permitted, no thread can be started, or the file cannot be written.
+    pub fn bind(options: &TransportOptions) -> Result<Self, TransportError> {
         let runtime = Builder::new_multi_thread().worker_threads(options.threads.get()).enable_all().build();
         let runtime =
             runtime.map_err(|source| TransportError::Start { what: "threads of the server", source })?;
@@ -79,15 +79,15 @@ impl Server {
         Ok(Self { runtime, listener, desk, writing })
     }
 
-    /// Where it listens, with the port that was picked.
+    /// The address on which it listens, with the port that was picked.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// Serves until `until` is ready, and ends all connections then.
+    /// Serves until `until` is ready, and then ends all connections.
     ///
     /// # Errors
-    /// Fails where the stamps cannot be written.
+    /// Fails if the stamps cannot be written.
     pub fn run_until(self, until: impl Future<Output = ()>) -> Result<(), TransportError> {
         let Self { runtime, mut listener, desk, writing } = self;
         runtime.block_on(async {
@@ -102,10 +102,10 @@ impl Server {
         writing.map_or(Ok(()), Writing::finish)
     }
 
-    /// Serves until SIGINT or SIGTERM. Calls `ready` with the address once clients are accepted.
+    /// Serves until SIGINT or SIGTERM. Calls `ready` with the address once the server accepts clients.
     ///
     /// # Errors
-    /// Fails where signals cannot be heard, or the stamps cannot be written.
+    /// Fails if signals cannot be handled, or the stamps cannot be written.
     pub fn run_until_signalled(self, ready: impl FnOnce(SocketAddr)) -> Result<(), TransportError> {
         let (mut interrupt, mut terminate) = {
             let _within = self.runtime.enter();
@@ -136,7 +136,7 @@ async fn accept_all(listener: &mut dyn Listener, desk: &Arc<Desk>) {
                         drop(place);
                     });
                 }
-                Err(_) => tracing::debug!("a connection was closed: all places are taken"),
+                Err(_) => tracing::debug!("a connection was closed: the limit of connections is reached"),
             },
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -146,7 +146,7 @@ async fn accept_all(listener: &mut dyn Listener, desk: &Arc<Desk>) {
     }
 }
 
-/// A connection from its handshake to its end.
+/// Serves a connection from its handshake to its end.
 async fn attend(opening: Opening, desk: &Desk) -> io::Result<()> {
     let Connection { mut stream, client_port: port, .. } = within(HANDSHAKE, opening).await?;
     let mut head = [0; HEAD_BYTES];
@@ -188,7 +188,7 @@ async fn attend(opening: Opening, desk: &Desk) -> io::Result<()> {
     }
 }
 
-/// Takes an upload, compares its bytes, and reports how many have arrived.
+/// Receives an upload, compares its bytes, and reports the progress.
 async fn take(stream: &mut dyn Duplex, bytes: u64, piece: &mut [u8], pattern: &Pattern) -> io::Result<()> {
     let mut reports = interval(REPORT_EVERY);
     reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -199,7 +199,7 @@ async fn take(stream: &mut dyn Duplex, bytes: u64, piece: &mut [u8], pattern: &P
             read = stream.read(&mut piece[..most]) => match read? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read if pattern.piece(taken..taken + read as u64) != &piece[..read] => {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "an upload has other bytes than its pattern"));
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "an upload differs from its pattern"));
                 }
                 read => (taken, last) = (taken + read as u64, Instant::now()),
             },
@@ -215,7 +215,7 @@ async fn take(stream: &mut dyn Duplex, bytes: u64, piece: &mut [u8], pattern: &P
     within(SILENCE, stream.write_all(&taken.to_be_bytes())).await
 }
 
-/// The result of a step, or an error where it takes too long.
+/// The result of a step, or an error if it takes too long.
 async fn within<T>(limit: Duration, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     timeout(limit, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

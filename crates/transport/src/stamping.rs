@@ -1,4 +1,4 @@
-//! The server's stamps, on their way to a file that its own thread writes.
+//! The server's stamps, which a separate thread writes to a file.
 //!
 //! A handler never waits for the disk: stamps that do not fit into the queue are dropped and counted.
 
@@ -13,12 +13,12 @@ use kendall_record::stamps::{Stamp, StampWriter};
 
 use crate::error::TransportError;
 
-/// Stamps that wait for the thread.
+/// The capacity of the queue.
 const CAPACITY: usize = 16_384;
-/// How long a stamp stays in memory at most.
+/// The longest time that a stamp stays in memory.
 const FLUSH_EVERY: Duration = Duration::from_millis(20);
 
-/// Where handlers put stamps.
+/// The handlers' end of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     sender: Option<SyncSender<Stamp>>,
@@ -29,7 +29,7 @@ pub(crate) struct Stamps {
 pub(crate) struct Writing(JoinHandle<Result<(), RecordError>>);
 
 impl Stamps {
-    /// Opens the file and starts its thread; without a path, stamps go nowhere.
+    /// Opens the file and starts its thread; without a path, stamps are discarded.
     pub(crate) fn open(path: Option<&Path>) -> Result<(Self, Option<Writing>), TransportError> {
         let Some(path) = path else { return Ok((Self::default(), None)) };
         let writer = StampWriter::create(path)?;

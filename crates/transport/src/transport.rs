@@ -1,4 +1,4 @@
-//! The one trait of a transport: connect, listen, and a stream of bytes each way.
+//! The trait of a transport: connect, listen, and a stream of bytes each way.
 
 use std::future::Future;
 use std::io;
@@ -12,7 +12,7 @@ use crate::error::TransportError;
 /// A future that any thread can run.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A stream of bytes each way. Shutting it down ends the one to the peer in good order.
+/// A stream of bytes each way. Shutting it down ends the direction to the peer in order.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
@@ -21,43 +21,43 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 pub struct Connection {
     /// The bytes each way.
     pub stream: Box<dyn Duplex>,
-    /// The client's port, by which a server's stamps find the client's rows.
+    /// The client's port, which matches the server's stamps to the client's rows.
     pub client_port: u16,
-    /// For a client whose transport can follow a change of its address: to be called after one.
+    /// For a client whose transport can follow a change of its address: call it after one.
     pub moved: Option<Moved>,
 }
 
-/// Makes a connection go on from the client's new address.
+/// Continues a connection from the client's new address.
 pub type Moved = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// A handshake at the server's side, which the server runs beside others.
+/// A handshake at the server's side, which the server runs concurrently with others.
 pub type Opening = BoxFuture<'static, io::Result<Connection>>;
 
 /// A transport. Its methods are called within a tokio runtime with I/O and timers.
 pub trait Transport: Send + Sync {
-    /// Opens a connection, from its own socket.
+    /// Opens a connection, from a separate socket.
     ///
-    /// It is ready once bytes can be written. That is after the handshake, except where the first bytes travel with it, as with
+    /// It is ready once bytes can be written. That is after the handshake, except where the first bytes travel with it, as in
     /// CurveCP; there, a server that does not answer fails the first read.
     fn connect(&self, to: SocketAddr) -> BoxFuture<'_, io::Result<Connection>>;
 
-    /// Listens; port 0 takes a free one.
+    /// Listens; port 0 picks a free one.
     ///
     /// # Errors
-    /// Fails where the address is taken or cannot be used, and where no certificate can be made.
+    /// Fails if the address is in use or not permitted, and if no certificate can be created.
     fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, TransportError>;
 }
 
 /// A server's end of a transport.
 pub trait Listener: Send {
-    /// Where it listens, with the port that was picked.
+    /// The address on which it listens, with the port that was picked.
     fn address(&self) -> SocketAddr;
 
     /// Waits for a client. Can be cancelled without losing one.
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Opening>>;
 }
 
-/// Any port of this machine, from which the address can be reached.
+/// Any port of this machine that can reach the address.
 pub(crate) fn any_port(to: SocketAddr) -> SocketAddr {
     let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     SocketAddr::new(any, 0)

@@ -15,14 +15,14 @@ use crate::kind::Kind;
 use crate::protocol::{HEAD_BYTES, Head, PIECE_BYTES, Pattern};
 use crate::transport::{Connection, Duplex};
 
-/// What each request does.
+/// The operation of each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The server sends bytes, on a connection that stays.
+    /// The server sends bytes, on a kept connection.
     Bulk,
-    /// The client sends bytes and gets them back, on a connection that stays.
+    /// The client sends bytes and gets them back, on a kept connection.
     Echo,
-    /// An echo on its own connection, whose handshake is part of the response time.
+    /// An echo on a new connection, whose handshake is part of the response time.
     Handshake,
 }
 
@@ -39,7 +39,7 @@ impl Operation {
         }
     }
 
-    /// Its bytes where the user names no number.
+    /// Its default number of bytes.
     pub fn usual_bytes(self) -> u64 {
         match self {
             Self::Bulk => 1_000_000,
@@ -120,7 +120,7 @@ struct Line {
     pattern: Arc<Pattern>,
 }
 
-/// Why there is no good answer.
+/// The reason why there is no good answer.
 enum Failed {
     Connection,
     WrongBytes,
@@ -152,7 +152,7 @@ impl kendall_load::Connection for Line {
                 Err(Failed::Connection) => (Outcome::Refused, Reuse::Close),
             };
             if reuse == Reuse::Close {
-                // The peer is to see a good end; where it no longer listens, there is nothing more to do.
+                // The peer should see an orderly end; if it no longer reads, there is nothing more to do.
                 let _ = self.write.shutdown().await;
             }
             Exchange { outcome, reuse }
@@ -172,7 +172,7 @@ impl Line {
         let Self { read, write, piece, pattern, .. } = self;
         stamps.sent = Some(now_ns());
         stamps.bytes_out = HEAD_BYTES as u64 + sent_after;
-        // Both at a time: a long echo comes back while the rest of it goes out.
+        // Both concurrently: a long echo comes back while the rest of it is sent.
         let sending = send(write, *head, sent_after, pattern);
         tokio::try_join!(sending, receive(read, bytes, pattern, piece, stamps)).map(|_| ())
     }
@@ -184,7 +184,7 @@ async fn send(
     bytes: u64,
     pattern: &Pattern,
 ) -> Result<(), Failed> {
-    // The head leaves together with the first bytes.
+    // The head is sent together with the first bytes.
     let first = pattern.piece(0..bytes.min((PIECE_BYTES - HEAD_BYTES) as u64));
     write.write_all(&[&head, first].concat()).await?;
     let mut place = first.len() as u64;

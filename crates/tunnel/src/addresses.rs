@@ -243,6 +243,6 @@ mod tests {
         assert!(error.contains("addresses, line 2: write a public key"), "{error}");
         let endless = Addresses::open(Path::new("/dev/zero"), pool("10.77.0.0/24", None).unwrap());
         let error = endless.unwrap_err().to_string();
-        assert!(error.contains("longer than 17 MB, the most that is read"), "{error}");
+        assert!(error.contains("longer than the limit of 17 MB"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The same inserts in batches of one size, each in the way that is natural to its driver, without the store around it.
+//! The same inserts in batches of one size, each in the idiom of its driver, without the store around it.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::account;
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Accounts that were inserted a second, over several connections of a driver. The schema must exist.
+/// The number of accounts inserted per second, over several connections of a driver. The schema must exist.
 pub(crate) async fn per_second(
     scheme: &str,
     url: &str,
@@ -45,7 +45,7 @@ pub(crate) async fn per_second(
 
 /// A driver's connection.
 trait Bare {
-    /// Inserts accounts of free names; how many there were.
+    /// Inserts accounts with unused names; returns their number.
     fn insert(&mut self, accounts: Vec<Account>) -> impl Future<Output = Result<usize, Failed>> + Send;
 }
 
@@ -144,6 +144,6 @@ impl Bare for Sqlite {
 fn sqlite(url: &str, batch: usize, span: Duration) -> Result<f64, Failed> {
     let database = rusqlite::Connection::open(url.trim_start_matches("sqlite:"))?;
     database.execute_batch("PRAGMA synchronous = FULL")?;
-    // Nothing in it waits.
+    // This database has no writer queue.
     tokio::runtime::Handle::current().block_on(repeat(Sqlite(database), batch, span))
 }

@@ -1,13 +1,13 @@
-//! Measures how many accounts a second a store takes, and compares with the bare driver.
+//! Measures how many accounts per second a store inserts, and compares it with the bare driver.
 //!
 //! ```sh
 //! cargo run --release -p kendall-accounts --example inserts -- sqlite:/tmp/accounts.db
 //! ```
 //!
-//! The first table has 1, 10 and 50 callers, each of which inserts its next account when the one before is durable, with and
+//! The first table has 1, 10 and 50 callers, each of which inserts its next account when the previous one is durable, with and
 //! without group commit. The second compares, in alternation and in the same table, the store under 100 callers for each
-//! connection with a loop that inserts batches of the same mean size through the same driver. The store must be one that may be
-//! filled: the accounts stay there.
+//! connection with a loop that inserts batches of the same mean size through the same driver. Use a store that may be filled:
+//! the accounts stay there.
 
 mod bare;
 
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kendall_accounts::{Account, Accounts, Inserted, Settings, StoreUrl, fdatasyncs_per_second};
 use tokio::task::JoinSet;
 
-/// How often the store and the bare driver take turns.
+/// The number of alternations of the store and the bare driver.
 const ROUNDS: usize = 5;
 
 /// Callers for each connection in the comparison.
 const CALLERS: usize = 100;
 
-/// What one run gave.
+/// The result of one run.
 struct Rate {
     per_s: f64,
     mean_batch: f64,
@@ -47,13 +47,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Accounts of names that no run has had, in random order, of the sizes of a chat directory.
+/// Accounts with names that no earlier run has used, in random order, of the sizes of a chat directory.
 fn account() -> Account {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let _ = NEXT.compare_exchange(0, begun << 32, Ordering::Relaxed, Ordering::Relaxed);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // Multiplication by an odd number and shifts xored in are one-to-one.
+    // Multiplication by an odd number and xor with shifts are one-to-one.
     let mixed = (number ^ (number >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     Account { name: format!("u{mixed:016x}"), credential: vec![0x5a; 200] }

@@ -1,8 +1,8 @@
 //! Moving the write-ahead log into the file, on a separate thread and connection.
 //!
-//! A checkpoint flushes log and file; done by the writer, it makes one insert in a thousand wait for both. Done beside it, a
-//! writer that never pauses keeps adding to the log, which can begin anew only when all of it has been moved. So the log's
-//! length has a bound, above which the writer itself moves the rest.
+//! A checkpoint flushes log and file; run by the writer, it makes one insert in a thousand wait for both. Run concurrently,
+//! it cannot reset the log while a writer that never pauses keeps appending. So the log's length has a limit, above which
+//! the writer itself moves the rest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rusqlite::Connection as Database;
 use super::file;
 use crate::backend::Failure;
 
-/// After this many changed rows the log is moved. A row changes one page of 4 KiB or two.
+/// The number of changed rows after which the log is moved. A row changes one page of 4 KiB or two.
 const ROWS: usize = 4096;
 
 /// The length of the log above which the writer waits until it is empty, in pages of 4 KiB: 256 MiB.
@@ -33,7 +33,7 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     pub(super) fn start(path: &Path) -> Result<Self, Failure> {
         let database = file::connect(path).map_err(|error| Failure::Lost(error.to_string()))?;
-        // One request that waits stands for any number.
+        // One waiting request stands for any number.
         let (request, requests) = sync_channel(1);
         let log_is_long = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&log_is_long);
@@ -44,7 +44,7 @@ impl Checkpointer {
         Ok(Self { rows: 0, request: Some(request), log_is_long, thread: Some(thread) })
     }
 
-    /// Notes changed rows, after their commit.
+    /// Records changed rows, after their commit.
     pub(super) fn wrote(&mut self, rows: usize, writer: &Database) {
         self.rows += rows;
         if self.rows < ROWS {
@@ -52,7 +52,7 @@ impl Checkpointer {
         }
         self.rows = 0;
         if self.log_is_long.swap(false, Ordering::AcqRel) {
-            // If a reader holds it up, the next round tries again.
+            // If a reader blocks it, the next round retries.
             let _ = checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
         } else if let Some(request) = &self.request {
             let _ = request.try_send(());
@@ -123,7 +123,7 @@ mod tests {
         checkpointer.log_is_long.store(true, Ordering::Release);
         checkpointer.wrote(ROWS, &database);
         assert!(fs::metadata(&path).unwrap().len() > 409_600);
-        // The log begins anew.
+        // The log restarts.
         let log = folder.path().join("accounts.db-wal");
         let length = fs::metadata(&log).unwrap().len();
         database.execute("INSERT INTO bytes VALUES (zeroblob(4096))", []).unwrap();

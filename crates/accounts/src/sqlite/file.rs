@@ -1,4 +1,4 @@
-//! The file: who may read it, its schema, and how connections to it are set up.
+//! The file: its permissions, its schema, and its connections.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -15,7 +15,7 @@ use crate::store_url::folder_of;
 /// Marks the files of this store, as <https://www.sqlite.org/fileformat2.html#application_id> proposes: "kacc".
 const APPLICATION: i32 = 0x6b61_6363;
 
-/// A step makes a schema of the version before it one of its own version.
+/// A step upgrades a schema from the previous version.
 ///
 /// A table with row ids and an index of names: new rows go to the end of the table, so that an insert dirties one page of a
 /// small index, and not one of a table that holds the credentials.
@@ -45,7 +45,7 @@ fn open_error(path: &Path, error: &io::Error) -> String {
     }
 }
 
-/// Opens a connection of which every commit is flushed.
+/// Opens a connection that flushes every commit.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Database> {
     let database =
         Database::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -56,7 +56,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Database> {
     Ok(database)
 }
 
-/// Applies the steps that the file has not had, all or none.
+/// Applies the steps that the file lacks, all or none.
 fn migrate(database: &mut Database, store: &str, steps: &[&str]) -> Result<(), StoreError> {
     let failed = |reason: String| StoreError::Open { store: store.to_owned(), reason };
     let broken = |error: rusqlite::Error| failed(error.to_string());
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_program_is_left_alone() {
+    fn a_file_of_another_program_is_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("other.db");
         Database::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();

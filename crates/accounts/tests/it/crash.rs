@@ -1,7 +1,7 @@
-//! An account that was acknowledged is there after a kill, whatever is killed and when: 50 kills in all.
+//! An acknowledged account survives every kill of the program or the server at any time: 50 kills in all.
 //!
-//! A kill proves that nothing is acknowledged before it is written, and that what is half written does no harm. It does not
-//! prove the flush to the disk, since the kernel outlives the process.
+//! A kill proves that nothing is acknowledged before it is written, and that half-written data does no harm. It does not
+//! prove the flush to the disk, because the kernel outlives the process.
 
 use std::collections::HashSet;
 use std::env;
@@ -21,12 +21,12 @@ use tokio::task::JoinSet;
 
 use crate::peers::{Peer, account, open, run};
 
-/// Names the store and the round of a process that is to be killed.
+/// Names the store and the round of a process that will be killed.
 const ROLE: &str = "KENDALL_ACCOUNTS_KILLED";
 
 const CALLERS: usize = 16;
 
-/// When to kill: after this many acknowledgements, and a while that is shorter than a few batches.
+/// When to kill: after this many acknowledgements, and a delay that is shorter than a few batches.
 fn instants(seed: u64, kills: usize) -> impl Iterator<Item = (usize, Duration)> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     (0..kills)
@@ -53,7 +53,7 @@ fn a_killed_program_loses_nothing_from_sqlite() {
         thread::sleep(pause);
         child.kill().unwrap();
         child.wait().unwrap();
-        // What is in the pipe was acknowledged.
+        // Names in the pipe were acknowledged.
         acknowledged.extend(reader.join().unwrap());
         assert!(acknowledged.len() >= before + acknowledgements);
         run(async {
@@ -68,7 +68,7 @@ fn a_killed_program_loses_nothing_from_sqlite() {
     assert_eq!(integrity.as_deref(), Ok("ok"));
 }
 
-/// This test program once more, as the program that is killed.
+/// Starts this test program again, as the program that is killed.
 fn start_writer(role: &str) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["crash::a_killed_program_loses_nothing_from_sqlite", "--exact", "--nocapture"])
@@ -78,7 +78,7 @@ fn start_writer(role: &str) -> Child {
         .unwrap()
 }
 
-/// The names in the lines `stored NAME`. A line that was cut off counts as none.
+/// The names in the lines `stored NAME`. A truncated line does not count.
 fn names(mut lines: impl BufRead, count: &AtomicUsize) -> Vec<String> {
     let mut names = Vec::new();
     let mut line = String::new();
@@ -131,7 +131,7 @@ fn a_killed_redis_loses_nothing() {
     kill_server(DatabaseKind::Redis, 4, 10);
 }
 
-/// Kills a server under load again and again. One handle lives through it all: it connects again.
+/// Kills a server under load repeatedly. One handle survives all kills: it reconnects.
 fn kill_server(kind: DatabaseKind, seed: u64, kills: usize) {
     let Some(mut database) = Database::start(kind, &[]) else { return };
     run(async {
@@ -154,7 +154,7 @@ fn kill_server(kind: DatabaseKind, seed: u64, kills: usize) {
             check(&accounts, &outcomes.acknowledged).await;
             for name in &outcomes.refused {
                 let found = read(async || accounts.find(name).await).await;
-                assert_eq!(found, None, "{name} was not to be stored");
+                assert_eq!(found, None, "{name} must not be stored");
             }
         }
         let count = read(async || accounts.count().await).await;
@@ -163,11 +163,11 @@ fn kill_server(kind: DatabaseKind, seed: u64, kills: usize) {
     });
 }
 
-/// What callers were answered, by name.
+/// The answers of callers, by name.
 #[derive(Default)]
 struct Outcomes {
     acknowledged: HashSet<String>,
-    /// Those of which the error says that nothing was stored.
+    /// The names of errors that exclude that the account was stored.
     refused: Vec<String>,
 }
 
@@ -200,7 +200,7 @@ async fn write_until_failed(accounts: Accounts, prefix: String, stored: Arc<Atom
     outcomes
 }
 
-/// Reads once more where a connection turns out to be one that the server has lost.
+/// Reads again if the server has lost the connection.
 pub(crate) async fn read<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> T {
     loop {
         match call().await {
@@ -210,7 +210,7 @@ pub(crate) async fn read<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> T 
     }
 }
 
-/// Waits until a store that was out of reach answers again.
+/// Waits until an unreachable store answers again.
 pub(crate) async fn wait_for(accounts: &Accounts) {
     while let Err(error) = accounts.count().await {
         assert!(matches!(error, StoreError::Unavailable { .. } | StoreError::Refused { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! The stores as their callers see them: one suite over every store, restarts, and servers that are killed in the middle.
+//! The stores as callers see them: one suite over every store, restarts, and servers that are killed during calls.
 
 mod crash;
 mod outage;

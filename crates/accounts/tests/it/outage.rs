@@ -1,4 +1,4 @@
-//! Servers that are away, silent, unsafe or newer.
+//! Servers that are down, silent, unsafe or newer.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use kendall_testbed::{Database, DatabaseKind, free_port};
 use crate::crash::{read, wait_for};
 use crate::peers::{Peer, account, open, run};
 
-/// A write that a server has received but not answered may be carried out later: it must not be tried again.
+/// A write that a server has received but not answered may be executed later: it must not be retried.
 #[test]
 fn a_silent_server_makes_the_outcome_unknown() {
     let Some(database) = Database::start(DatabaseKind::Redis, &[]) else { return };
@@ -24,7 +24,7 @@ fn a_silent_server_makes_the_outcome_unknown() {
         assert!(matches!(outcome, Err(StoreError::Unavailable { .. })), "{outcome:?}");
         database.resume();
         wait_for(&accounts).await;
-        // Redis finds the insert in its socket, and carries it out.
+        // Redis finds the insert in its socket, and executes it.
         let mut inserted = accounts.insert(account("ada")).await;
         while let Err(StoreError::Unavailable { .. }) = inserted {
             inserted = accounts.insert(account("ada")).await;
@@ -57,12 +57,12 @@ fn a_restart_between_calls_is_not_noticed() {
 }
 
 #[test]
-fn a_server_that_is_away_stores_nothing_and_says_so() {
+fn a_server_that_is_down_stores_nothing_and_an_error_says_so() {
     let Some(mut database) = Database::start(DatabaseKind::Redis, &[]) else { return };
     run(async {
         let accounts = open(&database.url(0).parse().unwrap(), Settings::default()).await;
         database.kill();
-        // The first calls may find the connections that were cut off.
+        // The first calls may find the broken connections.
         while !matches!(accounts.insert(account("ada")).await, Err(StoreError::Unavailable { .. })) {}
         database.start_again();
         wait_for(&accounts).await;
@@ -154,7 +154,7 @@ async fn expect_newer(url: &StoreUrl) {
 }
 
 #[test]
-fn what_cannot_be_opened_is_reported_without_the_password() {
+fn an_open_error_hides_the_password() {
     run(async {
         let port = free_port();
         for scheme in ["postgres", "mysql", "redis"] {
@@ -180,6 +180,6 @@ fn what_cannot_be_opened_is_reported_without_the_password() {
         assert!(error.to_string().contains("there is no folder /missing/folder"), "{error}");
         let many = Settings { connections: 17, ..Settings::default() };
         let error = Accounts::open(&url, many).await.unwrap_err();
-        assert_eq!(error.to_string(), "connections is 17, and it must be 1 to 16");
+        assert_eq!(error.to_string(), "connections is 17; it must be 1 to 16");
     });
 }

@@ -1,4 +1,4 @@
-//! The stores that the tests run against.
+//! The stores of the tests.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kendall_accounts::{Account, Accounts, Settings, StoreError, StoreUrl};
 use kendall_testbed::{Database, DatabaseKind, LIMIT, TempDir, tempdir};
 
-/// A store, and what keeps it there.
+/// A store, and the resource that keeps it.
 pub(crate) enum Peer {
     /// A folder for files of SQLite.
     Folder(TempDir),
@@ -19,7 +19,7 @@ impl Peer {
         Self::Folder(tempdir().unwrap())
     }
 
-    /// `None` where the server is not installed.
+    /// `None` if the server is not installed.
     pub(crate) fn server(kind: DatabaseKind) -> Option<Self> {
         Database::start(kind, &[]).map(Self::Server)
     }

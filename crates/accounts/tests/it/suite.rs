@@ -1,4 +1,4 @@
-//! What every store does alike.
+//! The common behaviour of all stores.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn redis() {
 
 /// Each case has its own store. The last line that is printed names the case that failed.
 async fn every_case(peer: &Peer) {
-    eprintln!("what is stored is found");
+    eprintln!("a stored account is found");
     what_is_stored_is_found(peer).await;
     eprintln!("a name is given once");
     a_name_is_given_once(peer).await;
@@ -52,7 +52,7 @@ async fn every_case(peer: &Peer) {
     one_of_many_replacements_wins(peer).await;
     eprintln!("a full queue is an error");
     a_full_queue_is_an_error(peer).await;
-    eprintln!("what is queued is written at the end");
+    eprintln!("queued calls are written at the end");
     what_is_queued_is_written_at_the_end(peer).await;
     eprintln!("two programs share a store");
     two_programs_share_a_store(peer).await;
@@ -95,7 +95,8 @@ async fn what_is_stored_is_found(peer: &Peer) {
     accounts.close().await.unwrap();
 }
 
-/// Callers all want the same names, in their own orders; each name has one winner, whose credential is stored.
+/// All callers insert the same names, each in a different order; each name has one winner, whose credential
+/// is stored.
 async fn contend(accounts: &Accounts, callers: usize, names: usize) {
     let mut tasks = JoinSet::new();
     for caller in 0..callers {
@@ -204,7 +205,7 @@ async fn a_full_queue_is_an_error(peer: &Peer) {
         assert_eq!(accounts.find(name).await.unwrap().is_some(), outcome.is_ok());
     }
     assert!(stored >= 2 && refused > 0, "{stored} stored, {refused} refused");
-    // Once the queue is empty, the store takes calls again.
+    // Once the queue is empty, the store accepts calls again.
     assert_eq!(accounts.insert(account("later")).await, Ok(Inserted::New));
     assert_eq!(accounts.count().await, Ok(stored + 1));
     accounts.close().await.unwrap();

@@ -1,4 +1,4 @@
-//! Outputs of every tool, whole, cut short, and of other programs.
+//! Outputs of every tool, complete, truncated, and of other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn only(name: &str) -> Output {
 }
 
 /// Tool, load, connections, rate, requests, share that failed, mean and p99 in ms.
-type Said = (&'static str, Option<Load>, Option<u64>, f64, u64, f64, f64, Option<f64>);
+type Expectation = (&'static str, Option<Load>, Option<u64>, f64, u64, f64, f64, Option<f64>);
 
 const CLOSED: Option<Load> = Some(Load::Closed { think_s: 0.0 });
 
@@ -33,10 +33,10 @@ fn open(rate_per_s: f64) -> Option<Load> {
 fn every_tool_is_recognised_and_read() {
     let unknown = Some(Load::Open { rate_per_s: None });
     let think = Some(Load::Closed { think_s: 0.1 - 0.0125 });
-    let of_k6: Said = ("k6", think, Some(10), 100.0, 3000, 15.0 / 3000.0, 12.5, Some(55.0));
-    let of_vegeta: Said = ("vegeta", open(500.1), None, 498.8, 5000, 10.0 / 5000.0, 5.0, Some(16.0));
-    let of_oha: Said = ("oha", None, None, 1000.1, 10_000, 0.001, 5.2, Some(18.0));
-    let all: [(&str, Said); 12] = [
+    let of_k6: Expectation = ("k6", think, Some(10), 100.0, 3000, 15.0 / 3000.0, 12.5, Some(55.0));
+    let of_vegeta: Expectation = ("vegeta", open(500.1), None, 498.8, 5000, 10.0 / 5000.0, 5.0, Some(16.0));
+    let of_oha: Expectation = ("oha", None, None, 1000.1, 10_000, 0.001, 5.2, Some(18.0));
+    let all: [(&str, Expectation); 12] = [
         ("wrk.txt", ("wrk", CLOSED, Some(16), 4980.0, 149_406, 66.0 / 149_406.0, 3.21, Some(7.8))),
         ("wrk2.txt", ("wrk2", unknown, Some(100), 2000.33, 60_010, 0.0, 1.257, Some(2.9))),
         ("oha.txt", of_oha),
@@ -103,7 +103,7 @@ fn details_that_only_some_tools_have_are_read() {
 }
 
 #[test]
-fn what_is_cut_short_says_what_was_expected() {
+fn a_truncated_output_reports_the_missing_part() {
     let fault = |text: &str| read(text).unwrap_err().to_string();
     let wrk = sample("wrk.txt");
     let (head, _) = wrk.split_once("Requests/sec:").unwrap();
@@ -114,9 +114,9 @@ fn what_is_cut_short_says_what_was_expected() {
     );
     assert!(
         fault(&wrk.replace("3.21ms", "3.21"))
-            .contains("\"3.21\" in the line \"Latency\" is no time with a unit")
+            .contains("\"3.21\" in the line \"Latency\" is not a time with a unit")
     );
-    assert!(fault(&wrk.replace("   4980.00", " nan")).contains("is no number"));
+    assert!(fault(&wrk.replace("   4980.00", " nan")).contains("is not a number"));
     for name in ["oha.json", "k6-summary-export.json", "vegeta.json", "fortio.json", "hyperfine.json"] {
         let text = sample(name);
         let said = fault(&text[..text.len() / 2]);
@@ -150,7 +150,7 @@ fn other_texts_are_of_no_tool() {
 }
 
 proptest! {
-    /// Samples with a piece cut out or a byte changed are read or refused, and nothing else.
+    /// Samples with a piece cut out or a byte changed are parsed or rejected, without a panic.
     #[test]
     fn no_damage_brings_it_down(file in 0usize..13, from in 0.0..1.0f64, length in 0usize..200, letter in "[0-9a-z.,:{}\\[\\] \n%-]") {
         let mut names: Vec<_> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();

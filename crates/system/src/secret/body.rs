@@ -1,9 +1,9 @@
-//! Where secrets stand in the body of a request: in a form, as in the query of a URL, and in JSON.
+//! The positions of secrets in the body of a request: in a form, as in the query of a URL, and in JSON.
 
 use std::ops::Range;
 
-/// The values of the fields whose names are secret, in their order. A body that begins with a brace or a bracket is JSON, any
-/// other a form.
+/// The values of the fields with secret names, in order. A body that begins with a brace or a bracket is JSON, any other a
+/// form.
 pub(super) fn secret_values(body: &str, is_secret: impl Fn(&str) -> bool) -> Vec<(&str, Range<usize>)> {
     let fields = if body.trim_start().starts_with(['{', '[']) { in_json(body) } else { in_form(body) };
     fields.into_iter().filter(|(name, value)| is_secret(name) && !value.is_empty()).collect()
@@ -15,13 +15,13 @@ fn in_form(body: &str) -> Vec<(&str, Range<usize>)> {
         let begin = at;
         at += str::len(pair) + 1;
         let (name, value) = pair.split_once('=')?;
-        // A line's end after the last field is not part of it.
+        // The end of the line after the last field does not belong to it.
         Some((name, begin + name.len() + 1..begin + name.len() + 1 + value.trim_end().len()))
     };
     body.split('&').filter_map(field).collect()
 }
 
-/// The scalars that have a name; of a text, what is between its quotes.
+/// The scalars with a name; for a text, the part between its quotes.
 fn in_json(body: &str) -> Vec<(&str, Range<usize>)> {
     let mut fields = Vec::new();
     let mut at = 0;
@@ -46,7 +46,7 @@ fn in_json(body: &str) -> Vec<(&str, Range<usize>)> {
     fields
 }
 
-/// What is between the next two quotes.
+/// The part between the next two quotes.
 fn next_text(body: &str, from: usize) -> Option<Range<usize>> {
     let begin = from + body.get(from..)?.find('"')? + 1;
     let mut is_escaped = false;

@@ -1,5 +1,5 @@
-//! A system is added by its row: here is a whole one, served, loaded, documented and used from the terminal by nothing but its row.
-//! In the repository the same row stands in the folder of a crate, with a line in `kendall/src/systems.rs` and one in
+//! Adding a system takes only its row: this is a complete one, served, loaded, documented and used from the terminal by its row
+//! alone. In the repository the same row is in a separate crate, with a line in `kendall/src/systems.rs` and one in
 //! `kendall/Cargo.toml`.
 
 use std::io::{self, BufRead, Read, Write};
@@ -18,8 +18,8 @@ use kendall_load::{
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Discipline, Servers};
 use kendall_system::{
-    Caller, Console, Ended, Home, Kind, Parameter, Serving, Settings, Subcommand, Subcommands, System,
-    Transfer, chapter, no_limits, readme_rows, system_rows,
+    Caller, Console, Home, Kind, Parameter, Serving, Settings, Subcommand, SubcommandEnd, Subcommands,
+    System, Transfer, chapter, no_limits, readme_rows, system_rows,
 };
 
 /// The new system: its server multiplies a number.
@@ -62,7 +62,7 @@ const ROW: System = System {
             caller: Caller::User,
             run: |settings, console| {
                 console.print(&format!("{}\n", 2 * settings.whole("number").expect("it must be given")))?;
-                Ok(Ended::Done)
+                Ok(SubcommandEnd::Done)
             },
         }],
     },
@@ -130,7 +130,7 @@ impl Dialog for Product {
     }
 }
 
-/// Where the server of the test listens.
+/// The address of the test's server.
 static LISTENS: OnceLock<SocketAddr> = OnceLock::new();
 
 #[test]
@@ -157,11 +157,11 @@ fn a_row_is_served_and_loaded() {
     }
 }
 
-/// A console that keeps what is printed.
+/// A console that captures its output.
 #[derive(Default)]
-struct Kept(Vec<u8>);
+struct Captured(Vec<u8>);
 
-impl Console for Kept {
+impl Console for Captured {
     fn input(&mut self) -> &mut dyn BufRead {
         unreachable!("the subcommand reads nothing")
     }
@@ -190,8 +190,8 @@ fn a_row_brings_its_subcommand_and_its_documentation() {
     let [double] = ROW.subcommands.all else { panic!("it has one subcommand") };
     let mut settings = Settings::defaults(double.options);
     settings.set("number", double.arguments[0].kind.read("21").unwrap());
-    let mut console = Kept::default();
-    assert_eq!((double.run)(&settings, &mut console), Ok(Ended::Done));
+    let mut console = Captured::default();
+    assert_eq!((double.run)(&settings, &mut console), Ok(SubcommandEnd::Done));
     assert_eq!(console.0, b"42\n");
     let page = chapter(&[ROW]);
     for part in ["## multiply", "| `factor` |", "### `kendall multiply double NUMBER`", "| `NUMBER` |"] {

@@ -1,3 +1,3 @@
-//! What a system needs to be one.
+//! The requirements of a system.
 
 mod adding;

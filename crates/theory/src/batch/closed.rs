@@ -10,8 +10,8 @@ use crate::closed::{
 };
 use crate::{engset, formula};
 
-/// Stations and classes are counted from 0. That of the bottleneck is of the input `station` where that is given, and what
-/// is asked without a number of the input `cls`.
+/// Stations and classes are counted from 0. The bottleneck is the input `station` if that is given, and a quantity without
+/// a number refers to the input `cls`.
 const NETWORK: &str =
     "throughput, R_mean, L, utilisation, bottleneck, Q_bottleneck, R_bottleneck, U_bottleneck, Q_*, R_*, U_*";
 const CLASSES: &str = "throughput, R_mean, L, X_*, R_*, Q_*, U_*";

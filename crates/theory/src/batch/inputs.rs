@@ -12,7 +12,7 @@ pub struct Inputs(Map<String, Value>);
 const NUMBER: &str = "a number";
 
 impl Inputs {
-    /// Reads the column of a row.
+    /// Parses the column of a row.
     ///
     /// # Errors
     /// Fails on text that is not a JSON object.
@@ -24,7 +24,7 @@ impl Inputs {
         }
     }
 
-    /// Reads `key=value` pairs. A value is a number, several with commas between them, JSON, or else text.
+    /// Parses `key=value` pairs. A value is a number, several with commas between them, JSON, or otherwise text.
     ///
     /// # Errors
     /// Fails on a word without `=`.
@@ -79,7 +79,7 @@ impl Inputs {
         number.ok_or_else(|| odd(key, value, MUST))
     }
 
-    /// How many servers: 1 where the input is not given.
+    /// The number of servers: 1 by default.
     pub fn servers(&self, key: &str) -> Result<Servers, BatchError> {
         if !self.has(key) {
             return Ok(Servers::MIN);
@@ -88,7 +88,7 @@ impl Inputs {
         number.ok_or_else(|| odd(key, &self.0[key], "at least one server"))
     }
 
-    /// Numbers; one that stands alone is a list of one.
+    /// Numbers; a single one is a list of one.
     pub fn numbers(&self, key: &str) -> Result<Vec<f64>, BatchError> {
         const MUST: &str = "a list of numbers";
         match self.get(key, MUST)? {
@@ -158,7 +158,7 @@ impl Inputs {
 }
 
 /// A law in a few words: "exp mean 1" or "exp 1", "det 1", "erlang 4 1" with its shape and mean, "H2 .9@.5 .1@5.5"
-/// with the chance and mean of each part, "uniform 0 2".
+/// with the probability and mean of each part, "uniform 0 2".
 fn in_words(text: &str) -> Option<Law> {
     let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "mean").collect();
     let (kind, rest) = words.split_first()?;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written is inputs or an error, and what a model makes of it is a number or an error.
+        /// Any text is inputs or an error, and the result of a model is a number or an error.
         #[test]
         fn no_text_panics(
             words in prop::collection::vec("(lam|mu|m|K|D|Z|N|x|service)?=?[0-9eE.,+\\-\\[\\]{}\":]{0,8}", 0..5),

@@ -1,4 +1,4 @@
-//! Open stations: how rows of them are answered. Which models there are stands in `models`.
+//! The computation of rows of open stations. `models` lists the models.
 
 mod models;
 
@@ -44,7 +44,7 @@ fn sizing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
         .ok_or_else(|| no_answer("no number of servers is enough"))
 }
 
-/// The fewest servers, or the most load, with which at most a given share is lost.
+/// The fewest servers, or the highest load, with which at most a given share is lost.
 fn loss_sizing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let target = one_of(inputs, &["target_pblock", "target_P_block", "target"])?;
     match quantity {
@@ -64,7 +64,7 @@ fn load(inputs: &Inputs) -> Result<f64, BatchError> {
     if inputs.has("a") { inputs.positive("a") } else { Ok(inputs.positive("lam")? * service_s(inputs)?) }
 }
 
-/// A number above zero by the first of its names that is given.
+/// A number above zero by the first given one of its names.
 fn one_of(inputs: &Inputs, keys: &[&str]) -> Result<f64, BatchError> {
     inputs.positive(keys.iter().find(|key| inputs.has(key)).unwrap_or(&keys[0]))
 }
@@ -136,7 +136,7 @@ fn two_moments(inputs: &Inputs) -> Result<(TwoMoments, f64, f64), BatchError> {
     let service_scv = match inputs.optional("cs2")? {
         Some(scv) => scv,
         None if inputs.has("service") => inputs.law("service")?.scv(),
-        // Where it is not given, the name of the model says that service is constant.
+        // If it is missing, the name of the model implies constant service.
         None => 0.0,
     };
     let gap_scv = inputs.optional("ca2")?.unwrap_or(1.0);
@@ -222,7 +222,7 @@ fn law_of_moments(mean_s: f64, second: f64) -> Result<Law, BatchError> {
     if scv.is_nan() || scv < -1e-12 {
         return Err(no_answer("E[S²] of a class is below the square of its E[S]"));
     }
-    // Uniform around the mean, or no time at all with the chance 1 − p and exponential otherwise.
+    // Uniform around the mean, or zero with probability 1 − p and exponential otherwise.
     let part = |probability, of| Part { probability, of };
     Ok(match scv {
         scv if scv <= 1e-12 => Law::Constant { mean_s },
@@ -243,7 +243,7 @@ fn law_of_moments(mean_s: f64, second: f64) -> Result<Law, BatchError> {
 
 const JOINED: &str = "R_mean, R_mean_approx, L";
 
-/// Requests in `k` parts, two where that is not given.
+/// Requests in `k` parts, two by default.
 fn joined(
     inputs: &Inputs,
     quantity: &str,
@@ -259,7 +259,7 @@ fn joined(
     })
 }
 
-/// All servers on one request against one on each; `s` is the overhead of each further server.
+/// All servers on one request compared with one server on each; `s` is the overhead of each further server.
 fn divided(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let service = match inputs.has("service") {
         true => inputs.law("service")?,

@@ -1,4 +1,4 @@
-//! How many requests a wanted precision costs.
+//! The number of requests for a wanted precision.
 
 use super::{BatchError, Inputs, Model};
 use crate::plan::{mm1_waiting_variance, normal_quantile};
@@ -11,7 +11,7 @@ pub(super) const MODELS: &[Model] = &[Model {
     value: run_length,
 }];
 
-/// Of the mean waiting time of M/M/1. `rel_halfwidth` answers for a run of `n` customers.
+/// For the mean waiting time of M/M/1. `rel_halfwidth` is that of a run of `n` customers.
 fn run_length(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let rho = inputs.positive("rho")?;
     if rho >= 1.0 {

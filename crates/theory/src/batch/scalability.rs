@@ -75,7 +75,7 @@ fn no_answer(why: impl std::fmt::Display) -> BatchError {
     BatchError::NoAnswer(why.to_string())
 }
 
-/// Points of the inputs N, X and, where they are known, the standard errors `SE`.
+/// Points of the inputs N, X and, if they are known, the standard errors `SE`.
 fn points(inputs: &Inputs) -> Result<Vec<Point>, BatchError> {
     let (users, throughputs) = (inputs.numbers("N")?, inputs.numbers("X")?);
     let errors = inputs.has("SE").then(|| inputs.numbers("SE")).transpose()?;
@@ -94,7 +94,7 @@ fn points(inputs: &Inputs) -> Result<Vec<Point>, BatchError> {
     Ok((0..users.len()).map(point).collect())
 }
 
-/// A quantity of a parameter: `alpha` itself, or `se_alpha`, `ci95_alpha_hi`, `profile95_alpha_lo` and their like.
+/// A quantity of a parameter: `alpha` itself, or `se_alpha`, `ci95_alpha_hi`, `profile95_alpha_lo` and the like.
 fn of_parameter(parameter: &Parameter, name: &str, quantity: &str, freedom: f64) -> Option<f64> {
     let (kind, end) = match quantity.split_once(name)? {
         ("", "") => return Some(parameter.value),

@@ -1,4 +1,4 @@
-//! Tests and intervals of numbers that were measured.
+//! Tests and intervals of measured numbers.
 
 use super::{BatchError, Inputs, Model};
 use kendall_stats::{
@@ -87,7 +87,7 @@ pub(super) const MODELS: &[Model] = &[
     },
 ];
 
-/// A test's statistic by its name, and its chance.
+/// A test's statistic by its name, and its p-value.
 fn tested(found: Option<Tested>, name: &str, quantity: &str) -> Result<Option<f64>, BatchError> {
     let found = found.ok_or_else(|| {
         BatchError::NoAnswer("too few values for the test, or all equal, or some invalid".into())
@@ -201,10 +201,10 @@ fn warmup(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     })
 }
 
-/// The longest series that a text may stand for.
+/// The longest series in text form.
 const LONGEST: usize = 10_000_000;
 
-/// The values of a sum of constants, exponentials and waves over a range of k; `None` where the text is not one.
+/// The values of a sum of constants, exponentials and waves over a range of k; `None` if the text is not one.
 fn written(text: &str) -> Option<Vec<f64>> {
     let text: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     let (sum, range) = text.rsplit_once(",k=")?;
@@ -227,7 +227,7 @@ fn terms(sum: &str) -> Vec<&str> {
         match letter {
             '(' => depth += 1,
             ')' => depth -= 1,
-            // Neither the sign of the first term, nor that of an exponent as in 1e-3.
+            // Neither the sign of the first term, nor that of an exponent such as 1e-3.
             '+' | '-' if depth == 0 && at > from && !(before[1] == 'e' && before[0].is_ascii_digit()) => {
                 found.push(&sum[from..at]);
                 from = at;
@@ -246,7 +246,7 @@ struct Term {
     of: Function,
 }
 
-/// What a term does with k.
+/// The function of k in a term.
 enum Function {
     One,
     Exponential { per_k: f64 },
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_series_is_refused() {
+    fn an_invalid_series_is_rejected() {
         for text in [
             "",
             "10",

@@ -1,4 +1,4 @@
-//! What holds of a closed network without solving it, and the laws that any measurement of one must obey.
+//! Bounds of a closed network without a solution, and the laws that any measurement of one must obey.
 
 use super::{ClosedError, ClosedNetwork};
 
@@ -10,9 +10,8 @@ pub struct Bounds {
     pub throughput_per_s: (f64, f64),
     /// Least and most mean response time, in seconds, by asymptotic analysis.
     pub response_s: (f64, f64),
-    /// Tighter bounds on the throughput by comparing with networks whose stations are all alike; with think time too
-    /// (Zahorjan, Sevcik, Eager and Galler 1982; Lazowska et al. 1984, table 5.2). `None` with stations of several
-    /// servers.
+    /// Tighter bounds on the throughput by comparing with networks of equal stations; also with think time (Zahorjan, Sevcik, Eager
+    /// and Galler 1982; Lazowska et al. 1984, table 5.2). `None` with stations of several servers.
     pub balanced_throughput_per_s: Option<(f64, f64)>,
     /// The same for the mean response time, in seconds.
     pub balanced_response_s: Option<(f64, f64)>,
@@ -22,19 +21,19 @@ pub struct Bounds {
 }
 
 impl ClosedNetwork {
-    /// What holds without solving the network. Takes any number of users.
+    /// Bounds without a solution of the network, for any number of users.
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
     pub fn bounds(&self) -> Result<Bounds, ClosedError> {
         self.validate()?;
         let users = self.users as f64;
-        // A delay takes time but no request waits there, so it counts as thinking except in the response time.
+        // A delay takes time but no request waits there, so it counts as think time except in the response time.
         let think_s = super::mva::delay_s(self);
         let queueing = || self.stations.iter().filter(|station| !station.is_delay());
         let demand_s: f64 = queueing().map(|station| station.demand_s).sum();
         let best_s = queueing().map(|station| station.demand_s / station.most_servers()).fold(0.0, f64::max);
-        // A station with m servers is at its slowest when all users are there, one after the other at worst.
+        // A station with m servers is slowest with all users present, at worst one after the other.
         let worst_s: f64 = queueing().map(|station| station.demand_s / slowest(station)).sum();
         let fast_s: f64 = queueing().map(|station| station.demand_s / fastest(station)).sum();
         let throughput_per_s =
@@ -59,7 +58,7 @@ impl ClosedNetwork {
     }
 }
 
-/// The least rate that a station ever works at, in servers.
+/// The least rate of a station, in servers.
 fn slowest(station: &super::ClosedStation) -> f64 {
     match &station.serving {
         super::Serving::Rates(rates) => rates.iter().copied().fold(f64::INFINITY, f64::min),
@@ -67,7 +66,7 @@ fn slowest(station: &super::ClosedStation) -> f64 {
     }
 }
 
-/// The most that a single request ever gets of a station, in servers.
+/// The highest speed for a single request, in servers.
 fn fastest(station: &super::ClosedStation) -> f64 {
     match &station.serving {
         super::Serving::Rates(rates) => {
@@ -78,28 +77,28 @@ fn fastest(station: &super::ClosedStation) -> f64 {
     }
 }
 
-/// The interactive response-time law, R = N/X − Z (Denning and Buzen 1978): what the mean response time of `users` is who
-/// think for `think_s` and together send `throughput_per_s` requests.
+/// The interactive response-time law, R = N/X − Z (Denning and Buzen 1978): the mean response time of `users` who think for
+/// `think_s` and together send `throughput_per_s` requests.
 pub fn interactive_response_s(users: f64, throughput_per_s: f64, think_s: f64) -> f64 {
     users / throughput_per_s - think_s
 }
 
-/// Little's law over a whole closed loop, N = X·(R + Z), asked of a measured row. It holds for any system, any order and
-/// any law of service, so a row that breaks it was not measured at one and the same load, or counts wrongly.
+/// Little's law over a whole closed loop, N = X·(R + Z), applied to a measured row. It holds for any system, any discipline and any
+/// law of service, so a row that violates it was not measured at one and the same load, or counts wrongly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InteractiveCheck {
-    /// How many users there were, as the row says.
+    /// The number of users, according to the row.
     pub users: f64,
-    /// X·(R + Z): how many there must have been.
+    /// X·(R + Z): the implied number of users.
     pub implied_users: f64,
 }
 
 impl InteractiveCheck {
-    /// By how much the implied number of users may be off before the row is doubted: rounding, and requests cut off at
-    /// the ends of a run.
+    /// The relative difference of the implied number of users above which the row is doubted: rounding, and requests cut off at the
+    /// ends of a run.
     pub const TOLERANCE: f64 = 0.02;
 
-    /// Asks a row.
+    /// Checks a row.
     pub fn new(users: f64, throughput_per_s: f64, response_s: f64, think_s: f64) -> Self {
         Self { users, implied_users: throughput_per_s * (response_s + think_s) }
     }
@@ -109,7 +108,7 @@ impl InteractiveCheck {
         self.implied_users / self.users
     }
 
-    /// Whether the row agrees with itself within [`TOLERANCE`](Self::TOLERANCE).
+    /// Whether the row is consistent within [`TOLERANCE`](Self::TOLERANCE).
     pub fn holds(&self) -> bool {
         (self.ratio() - 1.0).abs() <= Self::TOLERANCE
     }

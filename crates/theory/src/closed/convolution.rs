@@ -1,5 +1,5 @@
 //! Networks with stations of several servers, or of rates that depend on the number there: the normalising constant by
-//! convolution (Buzen 1973), in positive terms that are scaled so that none that matters over- or underflows.
+//! convolution (Buzen 1973), in positive terms that are scaled so that no relevant one over- or underflows.
 
 use super::mva::delay_s;
 use super::weights::{LEAST, Run, Weights, rates};
@@ -31,12 +31,12 @@ pub(super) fn throughput_per_s(network: &ClosedNetwork) -> f64 {
     scaled.of_all(&scaled.without(None))
 }
 
-/// The network's weights at the throughput that suits its number of users.
+/// The network's weights at a throughput that matches its number of users.
 struct Scaled {
     users: usize,
     throughput_per_s: f64,
     delay: Weights,
-    /// By place; `None` for delays and for stations that need nothing.
+    /// By station; `None` for delays and for stations without a demand.
     stations: Vec<Option<Weights>>,
 }
 
@@ -61,8 +61,8 @@ impl Scaled {
         if widest_s == 0.0 {
             return at(users as f64 / delay_s);
         }
-        // The mean number in an open network grows from nothing to without bounds as z·D goes to 1 at the bottleneck:
-        // half-way steps on the scale of log(z·D/(1 − z·D)), until the mean is N to a part of a deviation.
+        // The mean number in an open network grows from zero to infinity as z·D goes to 1 at the bottleneck: bisection
+        // on the scale of log(z·D/(1 − z·D)), until the mean is N to a part of a deviation.
         let placed = |scaled: &Self| {
             let numbers = scaled.stations.iter().flatten().map(Weights::mean);
             numbers.sum::<f64>() + scaled.throughput_per_s * delay_s
@@ -84,7 +84,7 @@ impl Scaled {
     fn without(&self, left_out: Option<usize>) -> Run {
         let stations = self.stations.iter().enumerate().filter(|(place, _)| Some(*place) != left_out);
         let mut others: Vec<&Weights> = stations.filter_map(|(_, weights)| weights.as_ref()).collect();
-        // Long heads while the product is short; single servers, a pass of one product a term, at the end.
+        // Long heads while the product is short; single servers, one multiplication per term, at the end.
         others.sort_by_key(|weights| (weights.head.terms.len() == 1, weights.end(self.users)));
         others
             .into_iter()
@@ -164,7 +164,7 @@ fn convolve(product: Run, weights: &Weights, users: usize) -> Run {
     terms.iter_mut().for_each(|term| *term /= largest);
     let ends = |term: &f64| *term > LEAST * LEAST;
     let last = terms.iter().rposition(ends).map_or(terms.len(), |last| last + 1);
-    // The terms at N and N − 1 are asked for.
+    // The terms at N and N − 1 are needed.
     terms.truncate(last.max((users + 1).saturating_sub(first)).min(terms.len()));
     Run { first, terms }
 }

@@ -2,8 +2,8 @@
 
 use super::{ClosedAnswer, ClosedNetwork};
 
-/// The exact recursion over the number of users (Reiser and Lavenberg 1980): who arrives sees the steady state of one
-/// user less. Every term is positive.
+/// The exact recursion over the number of users (Reiser and Lavenberg 1980): an arriving user sees the steady state
+/// of one user less. Every term is positive.
 pub(super) fn exact(network: &ClosedNetwork) -> ClosedAnswer {
     let delay_s = delay_s(network);
     let demands: Vec<f64> = queueing(network).map(|(_, demand_s)| demand_s).collect();
@@ -21,8 +21,8 @@ pub(super) fn exact(network: &ClosedNetwork) -> ClosedAnswer {
     answer(network, SOURCE, throughput_per_s, &queues)
 }
 
-/// Schweitzer's approximation (1979): Q = X·D·(1 + Q·(N − 1)/N) at each station, so Q is known from X, and the X that
-/// places all N users is unique.
+/// Schweitzer's approximation (1979): Q = X·D·(1 + Q·(N − 1)/N) at each station, so Q follows from X, and the X that
+/// accounts for all N users is unique.
 pub(super) fn schweitzer(network: &ClosedNetwork) -> ClosedAnswer {
     let users = network.users as f64;
     let delay_s = delay_s(network);
@@ -38,7 +38,7 @@ pub(super) fn schweitzer(network: &ClosedNetwork) -> ClosedAnswer {
     let widest_s = demands.iter().copied().fold(0.0, f64::max);
     let alone = users / (delay_s + demands.iter().sum::<f64>());
     let (mut low, mut high) = (0.0, alone.min(1.0 / (seen * widest_s)));
-    // Until the two are neighbours.
+    // Until the two are adjacent numbers.
     loop {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {
@@ -56,7 +56,7 @@ pub(super) fn delay_s(network: &ClosedNetwork) -> f64 {
     network.think_s + delays.map(|station| station.demand_s).sum::<f64>()
 }
 
-/// The stations at which one may wait, by place, with their demands.
+/// The stations with a queue, by index, with their demands.
 fn queueing(network: &ClosedNetwork) -> impl Iterator<Item = (usize, f64)> {
     let places = network.stations.iter().enumerate().filter(|(_, station)| !station.is_delay());
     places.map(|(place, station)| (place, station.demand_s))

@@ -5,18 +5,18 @@ use super::ClosedError;
 /// Users of several classes at single servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiClass {
-    /// What a request needs of each station, in seconds: a row for each station, a column for each class.
+    /// The demand of a request at each station, in seconds: a row for each station, a column for each class.
     pub demands_s: Vec<Vec<f64>>,
     /// The mean think time of each class, in seconds.
     pub think_s: Vec<f64>,
-    /// How many users each class has.
+    /// The number of users of each class.
     pub users: Vec<u32>,
 }
 
-/// What each class gets.
+/// The solution by class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiClassAnswer {
-    /// The name of the method and where it stands in print.
+    /// The name of the method and its reference.
     pub source: &'static str,
     /// Requests per second, by class.
     pub throughput_per_s: Vec<f64>,
@@ -59,10 +59,10 @@ impl MultiClass {
         self.demands_s.iter().map(|row| row[class]).sum()
     }
 
-    /// The exact steady state where it is small enough, else [`linearizer`](Self::linearizer).
+    /// The exact steady state if it is small enough, otherwise [`linearizer`](Self::linearizer).
     ///
     /// # Errors
-    /// Fails on numbers that are impossible or do not go together.
+    /// Fails on invalid or inconsistent numbers.
     pub fn solve(&self) -> Result<MultiClassAnswer, ClosedError> {
         match self.exact() {
             Err(ClosedError::States { .. }) => self.linearizer(),
@@ -70,11 +70,11 @@ impl MultiClass {
         }
     }
 
-    /// Exact mean value analysis over all smaller populations (Reiser and Lavenberg 1980). Product form asks for the same
-    /// exponential service of all classes where the order is FIFO, and only for the means where servers are shared.
+    /// Exact mean value analysis over all smaller populations (Reiser and Lavenberg 1980). Product form requires the same
+    /// exponential service of all classes under FIFO, and only the means with shared servers.
     ///
     /// # Errors
-    /// Fails on numbers that are impossible or do not go together, and where the populations are more than fit.
+    /// Fails on invalid or inconsistent numbers, and if there are too many populations.
     pub fn exact(&self) -> Result<MultiClassAnswer, ClosedError> {
         self.validate()?;
         let (stations, classes) = (self.demands_s.len(), self.users.len());
@@ -82,7 +82,7 @@ impl MultiClass {
         if states * (stations as f64).max(1.0) > MOST_NUMBERS as f64 {
             return Err(ClosedError::States { states, most: MOST_NUMBERS / (stations as u64).max(1) });
         }
-        // How far apart populations are that differ by one user of a class.
+        // The distance in memory of populations that differ by one user of a class.
         let mut step = vec![1; classes];
         for class in 1..classes {
             step[class] = step[class - 1] * (self.users[class - 1] as usize + 1);
@@ -114,7 +114,7 @@ impl MultiClass {
     /// Schweitzer's approximation (1979), iterated until no number moves by more than 10⁻¹³ of itself.
     ///
     /// # Errors
-    /// Fails on numbers that are impossible or do not go together.
+    /// Fails on invalid or inconsistent numbers.
     pub fn schweitzer(&self) -> Result<MultiClassAnswer, ClosedError> {
         self.validate()?;
         let users: Vec<f64> = self.users.iter().map(|&users| f64::from(users)).collect();
@@ -127,7 +127,7 @@ impl MultiClass {
     /// user leaves.
     ///
     /// # Errors
-    /// Fails on numbers that are impossible or do not go together.
+    /// Fails on invalid or inconsistent numbers.
     pub fn linearizer(&self) -> Result<MultiClassAnswer, ClosedError> {
         self.validate()?;
         let classes = self.users.len();
@@ -138,7 +138,7 @@ impl MultiClass {
             users.iter().enumerate().map(less).collect::<Vec<f64>>()
         };
         let share = |queue: f64, users: f64| if users > 0.0 { queue / users } else { 0.0 };
-        // change[k][s][r]: how much larger the share of class s at station k is without a user of class r.
+        // change[k][s][r]: the increase of the share of class s at station k without a user of class r.
         let mut change = vec![vec![vec![0.0; classes]; classes]; self.demands_s.len()];
         let (mut throughput, mut queue) = self.core(&users, &change, self.spread(&users));
         for _ in 0..3 {
@@ -160,7 +160,7 @@ impl MultiClass {
         Ok(self.answer(SOURCE, throughput, queue))
     }
 
-    /// All users evenly over the stations: where the iterations begin.
+    /// All users spread evenly over the stations: the start of the iterations.
     fn spread(&self, users: &[f64]) -> Vec<Vec<f64>> {
         let stations = self.demands_s.len() as f64;
         vec![users.iter().map(|users| users / stations).collect(); self.demands_s.len()]

@@ -1,4 +1,4 @@
-//! The product-form weights of one station, as far as they matter.
+//! The relevant product-form weights of one station.
 //!
 //! At throughput z the weight of n requests at a station is w(n) = ∏ z·D/α(k), k = 1 … n, with α(k) the servers at work.
 //! z is chosen so that an open network at that rate would hold N requests on average. As the α never fall, each w is
@@ -45,12 +45,12 @@ pub(super) struct Tail {
 }
 
 impl Weights {
-    /// Of a delay: Poisson weights.
+    /// The weights of a delay: Poisson.
     pub(super) fn delay(mean: f64, users: usize) -> Self {
         Self { head: run(users, |n| mean / n as f64), tail: None }
     }
 
-    /// Of a station at which one may wait, for the offered load z·D, which is below its last rate.
+    /// The weights of a station with a queue, for the offered load z·D, which is below its last rate.
     pub(super) fn station(station: &ClosedStation, load: f64, users: usize) -> Self {
         let rate = rates(station);
         let levels = levels(station);
@@ -64,7 +64,7 @@ impl Weights {
         Self { head, tail }
     }
 
-    /// Where the weights are so small that no later one matters, at most `users` + 1.
+    /// The index from which all weights are negligible, at most `users` + 1.
     pub(super) fn end(&self, users: usize) -> usize {
         let Some(tail) = self.tail else { return self.head.end().min(users + 1) };
         let more = (libm::log(LEAST / tail.weight) / libm::log(tail.ratio)).max(0.0).ceil();
@@ -87,7 +87,7 @@ impl Weights {
     }
 }
 
-/// From how many requests on the rate no longer changes.
+/// The number of requests from which the rate no longer changes.
 fn levels(station: &ClosedStation) -> usize {
     match &station.serving {
         Serving::Delay => usize::MAX,
@@ -105,8 +105,8 @@ pub(super) fn rates(station: &ClosedStation) -> impl Fn(usize) -> f64 {
     }
 }
 
-/// Terms 0 … `most`, each the one before it times `ratio(n)`, which never grows; from the largest outwards, which is 1,
-/// down to those that do not matter.
+/// Terms 0 … `most`, each the previous one times `ratio(n)`, which never grows; from the largest, which is 1, outwards,
+/// down to negligible ones.
 fn run(most: usize, ratio: impl Fn(usize) -> f64) -> Run {
     let (mut low, mut high) = (0, most);
     while low < high {

@@ -1,4 +1,4 @@
-//! M/M/m+M, also called Erlang A: requests that wait give up after an exponential time (Palm 1957).
+//! M/M/m+M, also called Erlang A: waiting requests abandon after an exponential time (Palm 1957).
 
 use kendall_station::{Answer, By, Conditions, Estimate, Formulas, Servers, Station};
 
@@ -8,7 +8,7 @@ use super::premises::{exponential_mean, poisson_rate, summary};
 /// Lengths of the queue that are added up at most.
 const MOST: usize = 10_000_000;
 
-/// The mean patience of a station of which nothing else is out of the ordinary, if it is exponential.
+/// The mean patience of a station without other conditions, if it is exponential.
 pub(super) fn patience_s(station: &Station) -> Option<f64> {
     let patience_s = exponential_mean(station.conditions.patience.as_ref()?)?;
     let rest = Conditions { patience: None, ..station.conditions.clone() };
@@ -16,9 +16,9 @@ pub(super) fn patience_s(station: &Station) -> Option<f64> {
     (plain && station.discipline.formulas() == Formulas::InOrder).then_some(patience_s)
 }
 
-/// M/M/m where a request that waits gives up after an exponential time of mean `patience_s`, unless its service has
-/// begun. Times are of those that are served, `lost` is the share that gives up, and the number in the station counts
-/// them while they wait. Stable at any load.
+/// M/M/m in which a waiting request abandons after an exponential time of mean `patience_s`, unless its service has
+/// begun. Times are those of served requests, `lost` is the share that abandons, and the number in the station
+/// includes them while they wait. Stable at any load.
 ///
 /// From the states of the birth and death process; a served request's wait, given the requests before it, is a sum of
 /// exponential stages of rates mµ + θ, mµ + 2θ, … (Zeltyn and Mandelbaum 2005, section 2).
@@ -31,7 +31,7 @@ pub(super) fn answer(station: &Station, patience_s: f64) -> Result<Answer, NoFor
     Ok(states.answer(rate_per_s, service_s, servers, patience_s))
 }
 
-/// The chances of n requests in the station, those with an idle server summed up.
+/// The probabilities of n requests in the station, those with an idle server summed up.
 struct States {
     p_free: f64,
     busy_below: f64,
@@ -76,7 +76,7 @@ impl States {
         let all_busy: f64 = self.from_m.iter().sum();
         let queue: f64 = self.from_m.iter().zip(0u32..).map(|(p, waiting)| p * f64::from(waiting)).sum();
         let lost = queue / patience_s / rate_per_s;
-        // Who finds j waiting is served with the chance mµ/(mµ + (j+1)θ), and then after j + 1 stages.
+        // A request that finds j waiting is served with probability mµ/(mµ + (j+1)θ), and then after j + 1 stages.
         let drain_per_s = m / service_s;
         let (mut mean, mut variance) = (0.0, 0.0);
         let (mut first, mut second, mut served) = (0.0, 0.0, self.p_free);
@@ -128,7 +128,7 @@ mod tests {
         formula(&Station { conditions, ..station(rate_per_s, servers) }).unwrap()
     }
 
-    /// Patience as long as service makes the station M/M/∞, whose number is Poisson.
+    /// Patience with the mean of service makes the station M/M/∞, whose number is Poisson.
     #[test]
     fn patience_like_service_is_as_many_servers_as_needed() {
         for (rate, servers) in [(3.0, 2), (10.0, 40), (200.0, 150), (5000.0, 1)] {
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// What comes in goes out, one way or the other.
+    /// Every arrival is served or lost.
     #[test]
     fn arrivals_are_served_or_lost() {
         for (rate, servers, patience) in

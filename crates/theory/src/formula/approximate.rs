@@ -1,5 +1,5 @@
-//! Approximations of the mean waiting time of GI/G/m from two moments of gaps and of service, each under its name, so
-//! that they can be laid side by side. [`crate::formula`] takes the best of them where nothing exact is known.
+//! Approximations of the mean waiting time of GI/G/m from two moments of gaps and of service, each under its name, for
+//! comparison. [`crate::formula`] uses the best of them where there is no exact answer.
 
 use kendall_station::{Servers, Station};
 
@@ -7,7 +7,7 @@ use super::NoFormula;
 use super::erlang::erlang_c;
 use super::premises::open_rate;
 
-/// What the approximations know of an open station with unlimited room: rates, and squared coefficients of variation.
+/// The moments of an open station with unlimited capacity: rates, and squared coefficients of variation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoMoments {
     rate_per_s: f64,
@@ -37,7 +37,7 @@ impl TwoMoments {
     /// The moments of a station with open arrivals.
     ///
     /// # Errors
-    /// Fails where the station is impossible or unstable, has no open stream, or infinite variance.
+    /// Fails if the station is invalid or unstable, has no open stream, or infinite variance.
     pub fn of(station: &Station) -> Result<Self, NoFormula> {
         station.validate()?;
         let (gap, rate_per_s) = open_rate(&station.arrivals)?;
@@ -64,7 +64,7 @@ impl TwoMoments {
         self.load() / self.m()
     }
 
-    /// P(wait) of M/M/m with the same load, which Whitt (1993, section 3) takes for that of M/G/m.
+    /// P(wait) of M/M/m with the same load, which Whitt (1993, section 3) uses for M/G/m.
     pub fn erlang_c(&self) -> f64 {
         erlang_c(self.servers.get(), self.load())
     }
@@ -85,15 +85,15 @@ impl TwoMoments {
         (self.gap_scv + self.service_scv) / 2.0 * self.exponential_s()
     }
 
-    /// Of Poisson arrivals: the mixture of M/D/m and M/M/m with the weights 1 − c_s² and c_s² (Tijms 2003, section
-    /// 9.6.2), that is a line through the two. Within 0.5 % of M/E2/m; not below zero for c_s² > 1, but then too long,
-    /// by 11 % of M/H2/4 with c_s² = 5.5 at ρ = 0.7.
+    /// For Poisson arrivals: the mixture of M/D/m and M/M/m with the weights 1 − c_s² and c_s² (Tijms 2003, section
+    /// 9.6.2), a line through the two. Within 0.5 % of M/E2/m; valid for c_s² > 1, but overestimates, by 11 % for
+    /// M/H2/4 with c_s² = 5.5 at ρ = 0.7.
     pub fn interpolation_s(&self) -> f64 {
         (1.0 - self.service_scv).mul_add(self.constant_s(), self.service_scv * self.exponential_s()).max(0.0)
     }
 
-    /// Of Poisson arrivals: the harmonic mixture of M/D/m and M/M/m (Kimura 1986). Within 0.7 % of M/E2/m; too short
-    /// for c_s² > 1, by 9 % of M/H2/2 with c_s² = 5.5 at ρ = 0.5.
+    /// For Poisson arrivals: the harmonic mixture of M/D/m and M/M/m (Kimura 1986). Within 0.7 % of M/E2/m;
+    /// underestimates for c_s² > 1, by 9 % for M/H2/2 with c_s² = 5.5 at ρ = 0.5.
     pub fn kimura_s(&self) -> f64 {
         let (constant_s, exponential_s) = (self.constant_s(), self.exponential_s());
         if constant_s == 0.0 {
@@ -103,8 +103,8 @@ impl TwoMoments {
             / ((1.0 - self.service_scv) / constant_s + 2.0 * self.service_scv / exponential_s)
     }
 
-    /// Of M/D/m whatever the laws: half the wait of M/M/m, corrected for the servers (Cosmetatos 1975, capped as in
-    /// Whitt 1993, equations 2.16 and 2.17). Within 1 % of exact.
+    /// For M/D/m, independent of the laws: half the wait of M/M/m, corrected for the servers (Cosmetatos 1975, capped
+    /// as in Whitt 1993, equations 2.16 and 2.17). Within 1 % of exact.
     pub fn cosmetatos_s(&self) -> f64 {
         (1.0 + self.correction()) / 2.0 * self.exponential_s()
     }
@@ -157,7 +157,7 @@ impl TwoMoments {
     }
 
     /// An upper bound of the mean wait of GI/G/1, in s: λ(σ_a² + σ_s²)/(2(1 − ρ)) (Kingman 1962). `None` for several
-    /// servers, of which it does not hold.
+    /// servers, for which it does not hold.
     pub fn kingman_bound_s(&self) -> Option<f64> {
         let variance =
             self.gap_scv / self.rate_per_s.powi(2) + self.service_scv * self.service_s * self.service_s;
@@ -169,7 +169,7 @@ impl TwoMoments {
 mod tests {
     use super::*;
 
-    /// Where the exact answer is known, all that claim to be exact there agree with it.
+    /// All approximations agree with the exact answer where they claim to be exact.
     #[test]
     fn they_meet_where_they_are_exact() {
         for servers in [1, 2, 7, 40] {

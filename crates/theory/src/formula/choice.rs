@@ -1,4 +1,4 @@
-//! Which formula answers for which station.
+//! The choice of the formula for a station.
 
 use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 
@@ -8,9 +8,9 @@ use super::delay::{Delay, Fitted};
 use super::premises::{exponential_mean, open_rate, stable};
 use super::solution::{Order, Solution, order};
 use super::tails::Tails;
-use super::{NoFormula, closed, constant, many, many_phases, renewal, room, sessions, shortest, single};
+use super::{NoFormula, capacity, closed, constant, many, many_phases, renewal, sessions, shortest, single};
 
-/// What the best formula for a station says.
+/// The solution by the best formula for a station.
 pub(super) fn solve(station: &Station) -> Result<Solution, NoFormula> {
     station.validate()?;
     if let Some(condition) = station.conditions.first() {
@@ -42,7 +42,7 @@ pub(super) fn solve(station: &Station) -> Result<Solution, NoFormula> {
     }
 }
 
-/// Room for `capacity` requests, Poisson arrivals.
+/// Capacity `capacity`, Poisson arrivals.
 fn limited(
     rate_per_s: f64,
     service: Law,
@@ -54,13 +54,13 @@ fn limited(
         return Err(NoFormula::Discipline(Discipline::ShortestRemaining));
     }
     if capacity == u64::from(servers) {
-        return Ok(room::loss(rate_per_s, service, servers).ordered(order));
+        return Ok(capacity::loss(rate_per_s, service, servers).ordered(order));
     }
-    if capacity > room::MOST {
+    if capacity > capacity::MOST {
         return Err(NoFormula::Room { capacity });
     }
     if exponential_mean(&service).is_some() || order == Order::Sharing {
-        return Ok(room::solve(rate_per_s, service.mean_s(), servers, capacity).ordered(order));
+        return Ok(capacity::solve(rate_per_s, service.mean_s(), servers, capacity).ordered(order));
     }
     Err(NoFormula::Capacity { capacity, law: service.name() })
 }
@@ -158,7 +158,7 @@ fn other_arrivals(gap: &Law, service: Law, servers: Servers, order: Order) -> Re
     Ok(fitted(source, approximate, p_wait, waiting_s, 1.0 / gap.mean_s(), service).ordered(order))
 }
 
-/// A solution from a mean wait and the chance of any.
+/// A solution from a mean wait and the probability of waiting.
 fn fitted(
     source: &'static str,
     approximate: &'static str,

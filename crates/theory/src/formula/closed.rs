@@ -13,10 +13,10 @@ use super::premises::exponential_mean;
 use super::solution::{Order, Solution, order};
 use super::tails::{Distributions, NoWait, Tails};
 
-/// The most users, and the most room, whose states are added up one by one.
+/// The most users, and the largest capacity, whose states are added up one by one.
 const MOST: u64 = 10_000_000;
 
-/// M/M/m/K//N by its mean think time, and what else has its answer.
+/// M/M/m/K//N by its mean think time, and the other stations with the same answer.
 pub(super) fn solve(station: &Station, population: u32, think: &Law) -> Result<Solution, NoFormula> {
     let order = order(station)?;
     let service = station.service_overall();
@@ -53,11 +53,11 @@ pub(super) fn solve(station: &Station, population: u32, think: &Law) -> Result<S
     })
 }
 
-/// How often Engset's station (1918) is full: N sources, each of which, when idle, asks `ratio` times in a mean service
-/// time, for one of m servers, and is turned away if all are busy.
+/// The loss of Engset's station (1918): N sources, each of which sends, when idle, `ratio` requests per mean service time,
+/// to one of m servers, and is rejected if all are busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engset {
-    /// The share of the requests that is turned away.
+    /// The share of the requests that is rejected.
     pub call_congestion: f64,
     /// The share of the time in which all servers are busy.
     pub time_congestion: f64,
@@ -80,13 +80,13 @@ pub fn engset(sources: u32, servers: Servers, ratio: f64) -> Engset {
     }
 }
 
-/// When this number of requests is present.
+/// The distribution of the number of requests present.
 struct Chain {
     users: f64,
     think_s: f64,
     service_s: f64,
     servers: f64,
-    /// The chance of n present, n = 0 … room.
+    /// The probabilities of n present, n = 0 … capacity.
     p: Vec<f64>,
 }
 
@@ -128,14 +128,14 @@ impl Chain {
         self.busy() / self.service_s
     }
 
-    /// The share of the requests that find the room full.
+    /// The share of the requests that find the station full.
     fn lost(&self) -> f64 {
         let room = self.p.len() - 1;
         let outside = self.users - room as f64;
         if outside <= 0.0 {
             return 0.0;
         }
-        // Times the think time, so that none is as good as any.
+        // Times the think time, so that a think time of zero works like any other.
         let lost = self.p[room] * outside;
         lost / (lost + self.throughput_per_s() * self.think_s)
     }
@@ -153,7 +153,7 @@ impl Chain {
         };
         let mean_stages = moment(|j| j);
         let spread = |(share, stages): (&f64, u64)| share * (stages as f64 - mean_stages).powi(2);
-        // The variance of a sum of J stages is E[J] + Var[J]; who finds a server free has none.
+        // The variance of a sum of J stages is E[J] + Var[J]; a request that finds a free server has none.
         let free: f64 = free.iter().sum();
         let var_stages = free * mean_stages * mean_stages + ahead.iter().zip(1u64..).map(spread).sum::<f64>();
         let waiting_s = mean_stages / drain_per_s;
@@ -161,7 +161,8 @@ impl Chain {
         let p_wait: f64 = ahead.iter().sum();
         let response_variance_s2 = variance_s2 + self.service_s.powi(2);
         let scale_s = response_variance_s2.sqrt();
-        let seen = Seen::new(free, ahead, self.service_s, drain_per_s, waiting_s + self.service_s, scale_s);
+        let times =
+            ClosedTimes::new(free, ahead, self.service_s, drain_per_s, waiting_s + self.service_s, scale_s);
         Solution {
             source: "M/M/m//N, the machine-repair model (Gross, Shortle, Thompson and Harris 2008, section 2.8), for \
                      any law of thinking",
@@ -173,29 +174,29 @@ impl Chain {
             service_s: self.service_s,
             throughput_per_s: self.throughput_per_s(),
             lost: self.lost(),
-            tails: Tails::of(seen),
+            tails: Tails::of(times),
         }
     }
 }
 
 /// The waiting and response times, in order of arrival, by the number of requests that an arrival finds.
-pub(super) struct Seen {
-    /// The chance to find a free server.
+pub(super) struct ClosedTimes {
+    /// The probability to find a free server.
     p_free: f64,
-    /// The least number of departures to wait for, less one, that matters.
+    /// The least relevant number of departures to wait for, minus one.
     first: usize,
-    /// The chances to wait for `first` + 1 departures, `first` + 2, and so on.
+    /// The probabilities of waiting for `first` + 1 departures, `first` + 2, and so on.
     ahead: Vec<f64>,
     service_s: f64,
     /// m·µ.
     drain_per_s: f64,
-    /// Where the response time lies, and how wide it is spread.
+    /// The location of the response time, and its spread.
     mean_s: f64,
     spread_s: f64,
 }
 
-impl Seen {
-    /// Shares below one part in 10²² of the largest change no digit and are left out.
+impl ClosedTimes {
+    /// Shares below one part in 10²² of the largest change no digit and are omitted.
     fn new(p_free: f64, ahead: &[f64], service_s: f64, drain_per_s: f64, mean_s: f64, spread_s: f64) -> Self {
         let least = ahead.iter().copied().fold(p_free, f64::max) * 1e-22;
         let first = ahead.iter().position(|share| *share > least).unwrap_or(0);
@@ -254,7 +255,7 @@ impl Seen {
     }
 }
 
-impl Distributions for Seen {
+impl Distributions for ClosedTimes {
     /// P(W > t): with j + 1 departures to wait for, at most j by t.
     fn waiting(&self, t_s: f64) -> f64 {
         let departures = Window::new(self.drain_per_s * t_s);
@@ -276,7 +277,7 @@ impl Distributions for Seen {
         let last = self.first + self.ahead.len();
         let mut in_service = 0.0;
         let mut sum = self.p_free * libm::exp(-t_s / self.service_s);
-        // H is nothing above both windows, and between them it only shrinks.
+        // H is zero above both windows, and between them it only shrinks.
         for j in (departures.first.max(last + 1)..departures.end()).rev() {
             in_service = keep * in_service + departures.at(j);
         }

@@ -12,7 +12,7 @@ use super::tails::{Distributions, Tails};
 const ONE_BY_ONE: u32 = 48;
 /// Lengths of the queue that are followed at most before its tail is taken as geometric.
 const MOST_LENGTHS: usize = 20_000;
-/// Complex roots that are taken, and the points between which jumps are interpolated where so few roots do not do.
+/// The number of complex roots used, and the points of interpolation if these roots are not enough.
 const ROOTS: u32 = 120;
 const POINTS: usize = 20;
 
@@ -53,7 +53,7 @@ impl Walk {
         }
         for _ in 0..100 {
             let step = value(excess) / (servers * excess / (1.0 + excess) - spare);
-            // Where rounding decides.
+            // The limit of rounding.
             if step.is_nan() || step <= 1e-15 * excess {
                 break;
             }
@@ -88,7 +88,7 @@ impl Walk {
         ] {
             add(&mut sum, weight, &part);
         }
-        // In the logarithm of k, where a power is left until the geometric fall begins.
+        // In the logarithm of k, where a power remains until the geometric fall begins.
         let fall = 1.0 / (self.servers * self.excess * self.excess);
         let mut from = libm::log(k);
         loop {
@@ -100,7 +100,7 @@ impl Walk {
             }
             add(&mut sum, 1.0, &part);
             from = to;
-            // What never was anything adds up to nothing.
+            // A zero function has a zero sum.
             if libm::exp(from) > fall && negligible(&part, &sum) {
                 return sum;
             }
@@ -126,7 +126,7 @@ impl Walk {
         } else {
             jumps.extend(interpolated(1.0, (first - 1) as f64, |j| self.jump(j)));
         }
-        // The powers of the roots, step by step, as far as they matter.
+        // The powers of the roots, step by step, as far as they are relevant.
         let mut powers: Vec<_> = roots.iter().map(|&root| polar(root, -(first as f64))).collect();
         let steps: Vec<_> = roots.iter().map(|&root| polar(root, -1.0)).collect();
         for j in first..=most {
@@ -182,7 +182,7 @@ impl Walk {
     /// for t up to y, and the moments the same with (y − t) and its square.
     fn excesses(&self, k: f64) -> [f64; 4] {
         let (n, y, short) = (k * self.servers, k * self.load, k * (self.servers - self.load));
-        // By how much t = y − s is short of n, so that no digits go where y is all but n.
+        // The difference of t = y − s from n, so that no digits are lost where y is close to n.
         let start = short_of_log(-short / n);
         let height = libm::exp(-n * start - stirling(n)) / (2.0 * std::f64::consts::PI * n).sqrt() / k;
         let depth = |s: f64| n * (start - short_of_log(-(short + s) / n));
@@ -208,7 +208,7 @@ impl Walk {
     fn lengths(&self, p_none: f64) -> Vec<f64> {
         let ratio = 1.0 / (1.0 + self.excess);
         let roots: Vec<(f64, f64)> = (1..=ROOTS).map(|k| self.ln_root(f64::from(k))).collect();
-        // As many as the first complex root lets differ from geometric, and some to spare.
+        // The number up to which the first complex root causes deviations from geometric, with a margin.
         let mut most = (30.0 / (roots[0].0 - libm::log1p(self.excess))) as usize + 16;
         let mut backwards: Vec<f64> = Vec::new();
         let (mut chances, mut steady) = (vec![p_none], 0);
@@ -308,7 +308,7 @@ impl Distributions for Constant {
             past if past > 0.0 => self.more[last] * libm::exp(self.ln_ratio * past),
             _ => self.more[waiting as usize],
         };
-        // More arrivals than `most` leave no doubt. Fewer are added up from where they are likely, in both directions.
+        // More arrivals than `most` make it certain. Fewer are added up from the likely ones, in both directions.
         let mut sum = libm::exp(Sides::of(most, mean).ln_more);
         let start = mean.floor().min(most);
         let likely = libm::exp(ln_chance(start, mean));
@@ -353,8 +353,8 @@ pub(super) fn mean_s(rate_per_s: f64, service_s: f64, servers: u32) -> f64 {
     }
 }
 
-/// Means, variances and tails of M/D/m. The number left waiting by who enters service is what arrived during its wait,
-/// so Var Q − E\[Q\] = λ²·Var W (Haji and Newell 1971); Var Q = Σ j²·ν_j.
+/// Means, variances and tails of M/D/m. The number left waiting by a request that enters service is the number that arrived
+/// during its wait, so Var Q − E\[Q\] = λ²·Var W (Haji and Newell 1971); Var Q = Σ j²·ν_j.
 pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32) -> Solution {
     let constant = Constant::new(rate_per_s * service_s, service_s, servers);
     let waiting_s = constant.queue / rate_per_s;
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
     use crate::formula::quadrature::integral;
 
-    /// Erlang's own sum, where it still has digits: P(W ≤ t) = (1−ρ) Σ (ρ(i−t))^i/i! · e^(−ρ(i−t)), i ≤ t.
+    /// Erlang's own sum, where it still has accurate digits: P(W ≤ t) = (1−ρ) Σ (ρ(i−t))^i/i! · e^(−ρ(i−t)), i ≤ t.
     #[test]
     fn one_server_agrees_with_erlangs_sum() {
         for rho in [0.3f64, 0.7, 0.9] {

@@ -11,7 +11,7 @@ use super::tails::Distributions;
 pub(super) struct Delay {
     pub(super) p_wait: f64,
     pub(super) service_s: f64,
-    /// The mean service time over the mean wait of those who wait: m − a for M/M/m.
+    /// The mean service time over the mean wait of waiting requests: m − a for M/M/m.
     pub(super) spare: f64,
 }
 
@@ -36,8 +36,8 @@ impl Delay {
         libm::log(self.p_wait / (1.0 - p)) * self.service_s / self.spare
     }
 
-    /// P(R > t) where the service that follows has another law of the same mean:
-    /// (1 − C)·P(S > t) + C·(e^(−θt) + ∫ θ e^(−θu) P(S > t − u) du).
+    /// P(R > t) if the following service has another law of the same mean: (1 − C)·P(S > t) + C·(e^(−θt) + ∫ θ e^(−θu) P(S > t − u)
+    /// du).
     fn response_with(&self, service: &Law, t_s: f64) -> f64 {
         let at_once = (1.0 - self.p_wait) * service.survival(t_s);
         if self.p_wait == 0.0 {

@@ -20,7 +20,7 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
 /// Erlang C: the share of requests that wait for one of `servers` servers. `load` = λ·E\[S\] is below `servers`.
 pub fn erlang_c(servers: u32, load: f64) -> f64 {
     let (blocked, servers) = (erlang_b(servers, load), f64::from(servers));
-    // B / (1 − ρ(1 − B)) without taking a number near 1 from 1.
+    // B / (1 − ρ(1 − B)) without subtracting a number near 1 from 1.
     servers * blocked / (servers - load + load * blocked)
 }
 

@@ -1,29 +1,29 @@
-//! Requests that can be divided: all servers on one request against one server on each, and forks whose parts are
-//! queued apart and joined.
+//! Divisible requests: all servers on one request compared with one server on each, and forks whose parts are queued
+//! separately and joined.
 
 use kendall_station::{Answer, Arrivals, Servers, Station};
 
 use super::premises::{open_rate, stable};
 use super::{NoFormula, formula};
 
-/// Two ways to use the servers of a station whose requests can be divided.
+/// The two ways to use the servers of a station with divisible requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
     /// One request after the other, each on all servers: one server with the service time S·(1 + s(m − 1))/m.
     pub together: Result<Answer, NoFormula>,
-    /// Each request on one server: the station as it is.
+    /// Each request on one server: the unchanged station.
     pub apart: Result<Answer, NoFormula>,
-    /// The rate, in 1/s, from which on it is better to leave requests undivided; `None` if one way is always better.
+    /// The rate, in 1/s, from which on undivided requests are better; `None` if one way is always better.
     pub crossover_per_s: Option<f64>,
 }
 
 /// Whether the requests of a station should be divided among all its servers. `overhead` is the share s of a request's
-/// work that each further server adds to it, zero or more: with a uniform search for the one right place, each of m
-/// servers searches the m-th part and all stop when one has found it, and s is 0.
+/// work that each further server adds to it, zero or more: for a uniform search for a single position, each of m servers
+/// searches the m-th part and all stop when one has found it, and s is 0.
 ///
 /// # Errors
-/// Fails where the arrivals are not an open stream or the station cannot be. Where one way is unstable, it says so in
-/// its place.
+/// Fails if the arrivals are not an open stream or the station is not valid. If one way is unstable, its answer is the
+/// error.
 pub fn split(station: &Station, overhead: f64) -> Result<Split, NoFormula> {
     station.validate()?;
     let (gap, _) = open_rate(&station.arrivals)?;
@@ -41,7 +41,7 @@ pub fn split(station: &Station, overhead: f64) -> Result<Split, NoFormula> {
     };
     let service_s = station.service_overall().mean_s();
     let divided_is_better = |rate_per_s: f64| mean_s(&fast, rate_per_s) <= mean_s(station, rate_per_s);
-    // From next to no load to next to the capacity of undivided requests.
+    // From nearly no load to nearly the capacity of undivided requests.
     let (mut low, mut high) = (1e-6 * m / service_s, (1.0 - 1e-6) * m / service_s);
     let crosses = service_s > 0.0 && divided_is_better(low) && !divided_is_better(high);
     while crosses && high - low > 1e-9 * high {
@@ -98,8 +98,8 @@ mod tests {
         Station::new(Arrivals::poisson(rate_per_s), service, Servers::new(servers).unwrap())
     }
 
-    /// M/M/1 with four times the speed has a quarter of the response time at its quarter of the rate; with overhead it
-    /// is full earlier, and where the two cross both take the same time.
+    /// M/M/1 with four times the speed has a quarter of the response time at the same utilisation; with overhead it
+    /// saturates earlier, and both take the same time at the crossover.
     #[test]
     fn dividing_pays_until_its_overhead_costs_more() {
         let exponential = Law::Exponential { mean_s: 1.0 };
@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn a_way_without_room_says_so() {
+    fn an_unstable_way_is_an_error() {
         let found = split(&station(3.5, Law::Constant { mean_s: 1.0 }, 4), 0.2).unwrap();
         assert!(matches!(found.together, Err(NoFormula::Unstable { .. })));
         assert!(found.apart.is_ok());
     }
 
-    /// Joining costs at least what one part takes and at most what parts would that wait for each other.
+    /// Joining costs at least the time of one part and at most that of parts in sequence.
     #[test]
     fn fork_join_lies_between_its_bounds() {
         for parts in [1, 2, 3, 8, 32] {

@@ -13,7 +13,7 @@ use super::tails::Distributions;
 
 /// Cells of one grid.
 const CELLS: usize = 512;
-/// Each grid of a ladder reaches this much further than the one before it.
+/// Each grid of a ladder covers this much more than the previous one.
 const REACH: f64 = 4.0;
 
 /// The waiting and response times of M/G/1, in order of arrival.
@@ -22,7 +22,7 @@ pub(super) struct Grid {
     service: Limited,
 }
 
-/// A law with its limited moments, E\[min(S, t)\] and E\[min(S, t)²\], at hand.
+/// A law with its limited moments, E\[min(S, t)\] and E\[min(S, t)²\].
 struct Limited {
     law: Law,
     mean_s: f64,
@@ -57,7 +57,7 @@ impl Limited {
     }
 }
 
-/// E\[min(S, t)²\]: what S² comes to below t, and t² beyond.
+/// E\[min(S, t)²\]: the part of S² below t, and t² beyond.
 fn limited_square(law: &Law, t_s: f64) -> f64 {
     let beyond = || t_s * t_s * law.survival(t_s);
     match law {
@@ -133,7 +133,7 @@ impl Distributions for Grid {
     fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         let (mut response, mut waiting) = (Vec::new(), Vec::new());
         let mut reach_s = self.service.mean_s;
-        // Were all who wait to do so exponentially; far below that no quantile lies, and the grids are passed over.
+        // The quantiles if all waits were exponential; none is far below that, and those grids are skipped.
         let scale_s = 0.1 * self.service.law.moment(2) / self.service.mean_s / (2.0 * (1.0 - self.rho));
         while response.len() < shares.len() && reach_s < f64::MAX / REACH {
             if reach_s < scale_s * libm::log(self.rho / (1.0 - shares[response.len().min(waiting.len())])) {
@@ -231,8 +231,8 @@ impl Rung {
             let beyond = 1.0 - residual(limited_s[i]);
             waiting.push(rho * (beyond + before + far[i] * rho) / (1.0 - rho * (mass[1] - far[1])));
         }
-        // A smooth mass spreads by a sixth of the step's square; the first cells may hold whole services, and the very
-        // first is looked at on every scale from theirs upwards.
+        // A smooth mass spreads by a sixth of the step's square; the first cells may hold whole services, and the very first
+        // is evaluated on every scale from theirs upwards.
         let spread = |low_s: f64, from_s: f64, to_s: f64| {
             integral(from_s, to_s, |t_s| {
                 (t_s - low_s) * (low_s + step_s - t_s) * service.law.survival(t_s) / mean_s
@@ -250,8 +250,8 @@ impl Rung {
         Self { step_s, waiting, limited_s, spread_s2 }
     }
 
-    /// P(R > t) at point i: the service outlasts what the wait leaves of t. Within a cell W is taken as uniform, and
-    /// the service's survival function is averaged exactly.
+    /// P(R > t) at point i: the service exceeds t minus the wait. Within a cell W is taken as uniform, and the service's
+    /// survival function is averaged exactly.
     fn response(&self, grid: &Grid, i: usize) -> f64 {
         let within: f64 = (0..i)
             .map(|j| {
@@ -264,7 +264,7 @@ impl Rung {
     }
 }
 
-/// The inner product, in four strands that the processor runs side by side.
+/// The inner product, in four strands that the processor runs in parallel.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut strands = [0.0; 4];
     let (quads_a, quads_b) = (a.chunks_exact(4), b.chunks_exact(4));

@@ -11,10 +11,10 @@ use super::phases::{Chain, Phases, Stages};
 use super::solution::Solution;
 use super::tails::Tails;
 
-/// Beyond this many states of m busy servers an approximation answers; this number takes about a millisecond.
+/// With more states of m busy servers an approximation answers; this number takes about a millisecond.
 const MOST_STATES: u64 = 24;
 
-/// The states of n requests in service: how many are in each stage.
+/// The states of n requests in service: the number in each stage.
 struct Level {
     states: Vec<Vec<u32>>,
     places: HashMap<Vec<u32>, usize>,
@@ -69,7 +69,7 @@ fn moves(level: &Level, below: &Level, stages: &Stages) -> (Matrix, Matrix) {
     (within, down)
 }
 
-/// Where a request that begins service brings a state of `below`, with what chance.
+/// The transitions of a request that begins service from states of `below`, with their probabilities.
 fn starts(below: &Level, level: &Level, stages: &Stages) -> Matrix {
     let mut up = Matrix::zero(below.states.len(), level.states.len());
     for (from, state) in below.states.iter().enumerate() {
@@ -80,8 +80,8 @@ fn starts(below: &Level, level: &Level, stages: &Stages) -> Matrix {
     up
 }
 
-/// The chance, by state, of the state in which a level is left downwards for the first time: the least solution of
-/// A₂ + A₁G + λG² = 0.
+/// The probability, by state, of the state in which a level is left downwards for the first time: the least solution
+/// of A₂ + A₁G + λG² = 0.
 fn first_passage(rate_per_s: f64, within: &Matrix, down: &Matrix) -> Matrix {
     let n = within.rows();
     let mut leave = down.row_sums();
@@ -110,8 +110,8 @@ fn first_passage(rate_per_s: f64, within: &Matrix, down: &Matrix) -> Matrix {
     passage
 }
 
-/// Means, variances and tails of M/PH/m in order of arrival; `None` where the law has no stages, a part that takes no
-/// time, or too many states.
+/// Means, variances and tails of M/PH/m under FIFO; `None` if the law has no stages, a part of zero time, or too many
+/// states.
 pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solution> {
     let stages = Stages::of(service)?;
     let whole = (stages.fresh.iter().sum::<f64>() - 1.0).abs() < 1e-12;
@@ -177,7 +177,7 @@ pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solu
     }
     let moment = |order: usize| inner(&entering, &integrals[order]);
     let waiting_s = moment(2);
-    // By whichever of the two loses no digits.
+    // By the one of the two that loses no digits.
     let p_wait = if p_free < 0.5 { 1.0 - p_free } else { moment(1) };
     let variance = (2.0 * moment(3) - waiting_s * waiting_s).max(0.0);
     let waiting = Chain::falling(&entering, &integrals[1], &moves, &diagonal, &stages);
@@ -197,7 +197,7 @@ pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solu
     })
 }
 
-/// How many states m busy servers have: (m + k − 1 choose k − 1). `None` if absurdly many.
+/// The number of states of m busy servers: (m + k − 1 choose k − 1). `None` if absurdly many.
 fn ways(servers: u32, stages: usize) -> Option<u64> {
     let mut ways = 1u64;
     for i in 1..stages as u64 {
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// One server has another method.
+    /// A single server has another method.
     #[test]
     fn one_server_is_m_g_1() {
         for law in [

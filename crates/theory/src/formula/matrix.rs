@@ -61,11 +61,11 @@ fn add_multiple(to: &mut [f64], factor: f64, of: &[f64]) {
     to.iter_mut().zip(of).for_each(|(to, of)| *to += factor * of);
 }
 
-/// How the diagonal of an M-matrix is known.
+/// The known part of the diagonal of an M-matrix.
 pub(super) enum Diagonal {
     /// By the row sums, which are not negative: nothing is ever subtracted.
     Sums(Vec<f64>),
-    /// Itself.
+    /// The diagonal itself.
     Itself(Vec<f64>),
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Factors {
 }
 
 impl Factors {
-    /// `off` holds the negated entries beside the diagonal; what stands on its own diagonal is not looked at.
+    /// `off` holds the negated off-diagonal entries; its own diagonal is ignored.
     pub(super) fn new(mut off: Matrix, mut diagonal: Diagonal) -> Self {
         let n = off.rows();
         let mut pivots = vec![0.0; n];
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_solved_multiplies_back() {
+    fn a_solution_multiplies_back() {
         let off = matrix(&[&[0.0, 2.0, 1.0], &[0.5, 0.0, 3.0], &[4.0, 0.25, 0.0]]);
         let sums = vec![0.1, 1.0, 1e-9];
         let own: Vec<f64> = off.row_sums().iter().zip(&sums).map(|(a, b)| a + b).collect();

@@ -1,9 +1,9 @@
-//! What queueing theory says of a network of stations, open or closed.
+//! The answer of queueing theory for a network of stations, open or closed.
 //!
-//! Where it is of product form it falls apart. From where customers come and go follows how often each station is visited
-//! (the traffic equations). Each station of an open network is then as it were alone, with Poisson arrivals (Jackson
-//! 1957; Baskett, Chandy, Muntz and Palacios 1975); those of a closed one are solved together by what each costs a
-//! customer (Gordon and Newell 1967). Elsewhere the same decomposition is an approximation, and is labelled.
+//! A network of product form decomposes. The routing determines how often each station is visited (the traffic equations). Each
+//! station of an open network then behaves as if alone, with Poisson arrivals (Jackson 1957; Baskett, Chandy, Muntz and Palacios
+//! 1975); those of a closed one are solved together by their demands (Gordon and Newell 1967). Otherwise the same decomposition is
+//! an approximation, and is labelled.
 
 use kendall_station::{Arrivals, By, Class, Knows, Law, Network, NetworkError, Node, RoutedClass, Station};
 use serde::Serialize;
@@ -12,20 +12,20 @@ use super::premises::exponential_mean;
 use super::{NoFormula, formula};
 use crate::closed::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation, ClosedStationAnswer};
 
-/// What theory says of a network: means, without intervals.
+/// The formula's answer for a network: means, without intervals.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkFormula {
-    /// By which theorem, and what it takes for granted where that does not hold.
+    /// The theorem, and its assumptions where they do not hold.
     pub by: By,
     /// Customers per second that come from outside and leave, or requests of the users.
     pub throughput_per_s: f64,
-    /// Mean time from coming until leaving, over all visits, in seconds.
+    /// Mean time from arrival until departure, over all visits, in seconds.
     pub response_s: f64,
     /// Mean number of customers in all stations.
     pub in_system: f64,
     /// Of each station, in the order of the network.
     pub nodes: Vec<NodeFormula>,
-    /// The station that limits the throughput, by its place; `None` if no request ever waits.
+    /// The index of the station that limits the throughput; `None` if no request ever waits.
     pub bottleneck: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ pub struct NodeFormula {
     pub in_station: f64,
 }
 
-/// Why there is no formula for a network.
+/// The reason why there is no formula for a network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoNetworkFormula {
@@ -76,8 +76,7 @@ fn overloaded(nodes: &[(String, f64)]) -> String {
 /// approximation.
 ///
 /// # Errors
-/// Fails where the network is impossible, of limited room or under conditions, and where a node is overloaded or has no
-/// formula.
+/// Fails if the network is invalid, has limited capacity or conditions, and if a node is overloaded or has no formula.
 pub fn network_formula(network: &Network) -> Result<NetworkFormula, NoNetworkFormula> {
     network.validate()?;
     for node in &network.nodes {
@@ -98,8 +97,8 @@ pub fn network_formula(network: &Network) -> Result<NetworkFormula, NoNetworkFor
     }
 }
 
-/// The closed network of demands that a network of users amounts to, for bounds and for approximations; `None` of an open
-/// one, or of one that cannot be.
+/// The closed network of demands that is equivalent to a network of users, for bounds and for approximations; `None` for an open
+/// one, or an invalid one.
 pub fn closed_network(network: &Network) -> Option<ClosedNetwork> {
     network.validate().ok()?;
     let flows = network.flows();
@@ -233,7 +232,7 @@ fn closed(
     })
 }
 
-/// Which nodes keep a network from product form, as a clause.
+/// The nodes that keep a network from product form, as a clause.
 fn odd(network: &Network, alone: &[Option<Station>]) -> Option<String> {
     let odd = network.nodes.iter().zip(alone).filter_map(|(node, station)| {
         let station = station.as_ref()?;

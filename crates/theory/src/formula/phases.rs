@@ -8,23 +8,22 @@ use super::matrix::{Matrix, inner};
 use super::poisson::Window;
 use super::tails::Distributions;
 
-/// Beyond this many stages, or ways from the end of one service to the start of the next, the grid is faster.
+/// With more stages, or transitions from the end of one service to the start of the next, the grid is faster.
 const MOST_STAGES: usize = 256;
 const MOST_WAYS: usize = 1024;
-/// How many steps are followed at most before the tail is taken as geometric, and how often it is tested whether
-/// it already is.
+/// The most steps before the tail is taken as geometric, and the interval of the test for that.
 const MOST_STEPS: usize = 400_000;
 const TEST_EVERY: usize = 32;
 
-/// A series of exponential stages that is entered at the front with some chance.
+/// A series of exponential stages that is entered at the front with some probability.
 struct Branch {
     probability: f64,
     stages: usize,
     rate_per_s: f64,
 }
 
-/// The time to absorption of a Markov chain, as the chance `alive[n]` of being alive after n steps at a constant
-/// rate. After the last step the chances fall geometrically.
+/// The time to absorption of a Markov chain, as the probability `alive[n]` of being alive after n steps at a constant
+/// rate. After the last step the probabilities fall geometrically.
 pub(super) struct Chain {
     rate_per_s: f64,
     alive: Vec<f64>,
@@ -55,9 +54,9 @@ pub(super) struct Stages {
     pub(super) rates_per_s: Vec<f64>,
     /// Whether service ends with the stage.
     pub(super) is_last: Vec<bool>,
-    /// The chance to start in the stage. What is missing to 1 takes no time.
+    /// The probability to start in the stage. The remainder to 1 takes no time.
     pub(super) fresh: Vec<f64>,
-    /// The chance of the stage at a random instant of service.
+    /// The probability of the stage at a random instant of service.
     residual: Vec<f64>,
     branches: usize,
 }
@@ -83,7 +82,7 @@ impl Stages {
                 stages.rates_per_s.push(branch.rate_per_s);
                 stages.is_last.push(stage + 1 == branch.stages);
                 stages.fresh.push(if stage == 0 { branch.probability } else { 0.0 });
-                // By the time that is spent there.
+                // Weighted by the time spent there.
                 stages.residual.push(branch.probability / branch.rate_per_s / mean_s);
             }
         }
@@ -115,7 +114,7 @@ pub(super) fn waiting_and_response(rho: f64, service: &Law) -> Option<Phases> {
     Some(Phases { waiting, response })
 }
 
-/// Takes a law apart into branches. A part that is always zero takes no time and becomes none.
+/// Decomposes a law into branches. A part that is always zero takes no time and becomes none.
 fn flatten(law: &Law, probability: f64, branches: &mut Vec<Branch>) -> Option<()> {
     let mut stages = |probability, stages: u32, mean_s: f64| {
         let rate_per_s = f64::from(stages) / mean_s;
@@ -154,8 +153,8 @@ impl Chain {
         Self::follow(rate_per_s, start.to_vec(), 0, step, |_, now| now.iter().sum())
     }
 
-    /// The chances α·P^n·x, where P = I + Θ/q has no negative entry: Θ has `off` beside its diagonal, and −`diagonal`
-    /// on it. The steps are no slower than the stages of a service that may follow.
+    /// The probabilities α·P^n·x, where P = I + Θ/q has no negative entry: Θ has `off` off its diagonal, and
+    /// −`diagonal` on it. The steps are at least as fast as the stages of a service that may follow.
     pub(super) fn falling(alpha: &[f64], x: &[f64], off: &Matrix, diagonal: &[f64], stages: &Stages) -> Self {
         let rate_per_s = diagonal.iter().chain(&stages.rates_per_s).copied().fold(0.0, f64::max);
         let mut chances = off.clone();
@@ -199,7 +198,7 @@ impl Chain {
         }
     }
 
-    /// Takes steps until nothing is left, or what is left has settled in its final proportions; `least` at least.
+    /// Takes steps until nothing is left, or the rest has settled in its final proportions; at least `least`.
     fn follow(
         rate_per_s: f64,
         start: Vec<f64>,
@@ -225,7 +224,7 @@ impl Chain {
                 let moved = shape.iter().zip(&settled).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 let size = shape.iter().copied().fold(1.0, f64::max);
                 if moved < 1e-12 * size && n >= least {
-                    // Over more steps it is known better, which counts where it is all but one.
+                    // Over more steps it is known better, which matters if it is close to one.
                     let fall = libm::log(alive[n - TEST_EVERY] / still).max(0.0);
                     ratio = libm::exp(-fall / TEST_EVERY as f64);
                     break;
@@ -240,7 +239,7 @@ impl Chain {
     pub(super) fn survival(&self, t_s: f64) -> f64 {
         let steps = self.rate_per_s * t_s;
         let last = self.alive.len() - 1;
-        // Where all that matters lies past the last step, the geometric sum has a closed form.
+        // If all relevant steps are past the last one, the geometric sum has a closed form.
         if steps * self.ratio - 12.0 * (steps * self.ratio).sqrt() > last as f64 {
             let fall = -libm::log(self.ratio) * last as f64 - steps * (1.0 - self.ratio);
             return self.alive[last] * libm::exp(fall);

@@ -2,7 +2,7 @@
 
 use super::quadrature::integral;
 
-/// The Poisson probabilities that matter: those of `first`, `first` + 1, and so on.
+/// The relevant Poisson probabilities: those of `first`, `first` + 1, and so on.
 pub(super) struct Window {
     pub(super) first: usize,
     pub(super) terms: Vec<f64>,
@@ -40,7 +40,7 @@ impl Window {
         k.checked_sub(self.first).and_then(|i| self.terms.get(i)).copied().unwrap_or(0.0)
     }
 
-    /// One past the last value that matters.
+    /// One past the last relevant value.
     pub(super) fn end(&self) -> usize {
         self.first + self.terms.len()
     }
@@ -84,9 +84,9 @@ impl Sides {
     }
 }
 
-/// P(N ≤ n) where the mean is above `n`, else P(N > n), over the chance of exactly `n`.
+/// P(N ≤ n) if the mean is above `n`, otherwise P(N > n), divided by the probability of exactly `n`.
 pub(super) fn smaller_side(n: f64, mean: f64) -> f64 {
-    // Term by term where they are few, or fall fast.
+    // Term by term if they are few, or fall fast.
     let few = n < 300.0 || n < 0.8 * mean || mean < 0.8 * n;
     let (mut sum, mut term) = (0.0, 1.0);
     if few && mean > n {

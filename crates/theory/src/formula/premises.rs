@@ -1,4 +1,4 @@
-//! What formulas ask of a station before they answer: its rate, its stability, which laws are exponential.
+//! The assumptions of formulas about a station: its rate, its stability, exponential laws.
 
 use kendall_station::{Arrivals, Estimate, Law, Quantile, Servers, Summary};
 
@@ -29,7 +29,7 @@ pub(super) fn stable(rate_per_s: f64, service_s: f64, servers: Servers) -> Resul
     Err(NoFormula::Unstable { rho: load / most, growth_per_s: rate_per_s - most / service_s })
 }
 
-/// A law of time that is known exactly, or as well as the formula knows it.
+/// The summary of a time that is known exactly, or to the accuracy of the formula.
 pub(super) fn summary(mean_s: f64, variance_s2: Option<f64>, quantiles: Vec<Quantile>) -> Summary {
     Summary {
         mean_s: Estimate::exact(mean_s),

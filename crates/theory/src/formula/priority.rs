@@ -15,14 +15,14 @@ use super::erlang::erlang_c;
 use super::premises::{exponential_mean, summary};
 use super::tails::Distributions;
 
-/// Classes that wait for each other in order of arrival, and what is offered by them.
+/// Classes that wait for each other in order of arrival, and their offered load.
 struct Rank<'a> {
     classes: Vec<&'a Class>,
     law: Law,
     rate_per_s: f64,
 }
 
-/// What a rank, and all above it, offer.
+/// The offered load of a rank and all above it.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     load: f64,
@@ -31,15 +31,15 @@ struct Offered {
     third: f64,
 }
 
-/// What is found of one rank's waiting time; with preemption, of the time out of service.
+/// The results for one rank's waiting time; with preemption, for the time out of service.
 struct Waits {
-    /// Of a request that needs no service itself.
+    /// The wait of a request that needs no service itself.
     mean_s: f64,
-    /// What preemption adds for each second of service.
+    /// The addition by preemption for each second of service.
     per_service: f64,
     variance_s2: Option<f64>,
     quantiles: Vec<Quantile>,
-    /// The response time of the rank, where it is known beyond its mean.
+    /// The response time of the rank, if it is known beyond its mean.
     response: Option<Summary>,
 }
 
@@ -70,7 +70,7 @@ fn ranks(station: &Station, rate_per_s: f64) -> Vec<Rank<'_>> {
         .collect()
 }
 
-/// The station's answer by class, where [`matters`]. Arrivals are Poisson, room is unlimited.
+/// The station's answer by class, if [`matters`]. Arrivals are Poisson, capacity is unlimited.
 pub(super) fn answer(station: &Station, rate_per_s: f64) -> Result<Answer, NoFormula> {
     let ranks = ranks(station, rate_per_s);
     let m = f64::from(station.servers.get());
@@ -101,7 +101,7 @@ pub(super) fn answer(station: &Station, rate_per_s: f64) -> Result<Answer, NoFor
     Ok(dressed(station, &ranks, waits, Overall { rate_per_s, load: sum.load, p_wait, source, approximate }))
 }
 
-/// Which classes keep up although the station as a whole does not.
+/// The classes that keep up although the station as a whole does not.
 fn unstable(station: &Station, rate_per_s: f64, ranks: &[Rank<'_>], offered: &[Offered]) -> NoFormula {
     let (m, load) = (f64::from(station.servers.get()), offered[ranks.len()].load);
     let names = |keeps_up: bool| -> Vec<String> {
@@ -116,12 +116,12 @@ fn unstable(station: &Station, rate_per_s: f64, ranks: &[Rank<'_>], offered: &[O
     }
 }
 
-type Found = (String, Option<String>, f64, Vec<Waits>);
+type MethodResult = (String, Option<String>, f64, Vec<Waits>);
 
 struct Method<'a> {
     station: &'a Station,
     ranks: &'a [Rank<'a>],
-    /// Cumulated from above: that of no rank first.
+    /// Cumulated from above: first that of no rank.
     offered: &'a [Offered],
 }
 
@@ -135,7 +135,7 @@ impl Method<'_> {
         1.0 - self.offered[k].load / servers
     }
 
-    /// Response and waiting time of the first rank where it interrupts all others, and so does not see them.
+    /// Response and waiting time of the first rank if it interrupts all others, and so is not affected by them.
     fn top(&self) -> Result<(Summary, Summary), NoFormula> {
         let rank = &self.ranks[0];
         let alone = Station {
@@ -149,7 +149,7 @@ impl Method<'_> {
     }
 
     /// M/M/m with the same service in all classes.
-    fn exponential(&self, service_s: f64) -> Found {
+    fn exponential(&self, service_s: f64) -> MethodResult {
         let servers = self.station.servers.get();
         let m = f64::from(servers);
         let p_wait = erlang_c(servers, self.offered[self.ranks.len()].load);
@@ -172,12 +172,12 @@ impl Method<'_> {
             let (above, upto) = (self.free(k, m), self.free(k + 1, m));
             let unit_s = service_s / m;
             let mean_s = p_wait * unit_s / (above * upto);
-            // 1 − σ_(k−1)·σ_k without taking numbers near 1 from 1.
+            // 1 − σ_(k−1)·σ_k without subtracting numbers near 1 from 1.
             let short = above + upto - above * upto;
             let second = 2.0 * p_wait * unit_s * unit_s * short / (upto * upto * above.powi(3));
             let delay = Delay { p_wait, service_s, spare: m * upto };
             let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(delay.waiting_quantile(p)) };
-            // Those of the first rank wait for none but their like: exponentially, if at all.
+            // Requests of the first rank only wait for each other: exponentially, if at all.
             let quantiles = if k == 0 { QUANTILES.iter().map(at).collect() } else { Vec::new() };
             let response = (k == 0).then(|| {
                 let (quantiles, _) = delay.quantiles(&QUANTILES);
@@ -190,7 +190,7 @@ impl Method<'_> {
     }
 
     /// M/G/1.
-    fn one_server(&self) -> Result<Found, NoFormula> {
+    fn one_server(&self) -> Result<MethodResult, NoFormula> {
         let mut waits = self.waits(1.0);
         let source = if self.preempts() {
             let (response, waiting) = self.top()?;
@@ -224,8 +224,8 @@ impl Method<'_> {
         (0..self.ranks.len()).map(wait).collect()
     }
 
-    /// M/G/m: the wait in order of arrival, times what priorities make of it where one server is m times as fast.
-    fn scaled(&self, rate_per_s: f64, service: &Law) -> Result<Found, NoFormula> {
+    /// M/G/m: the wait in order of arrival, scaled as priorities scale it at one server that is m times as fast.
+    fn scaled(&self, rate_per_s: f64, service: &Law) -> Result<MethodResult, NoFormula> {
         let m = f64::from(self.station.servers.get());
         let plain = Station {
             discipline: Discipline::Fifo,
@@ -264,7 +264,7 @@ impl Waits {
     }
 }
 
-/// What holds for all classes together.
+/// The figures of all classes together.
 struct Overall {
     rate_per_s: f64,
     load: f64,
@@ -280,7 +280,7 @@ fn dressed(station: &Station, ranks: &[Rank<'_>], waits: Vec<Waits>, overall: Ov
         let law = law_of(station, class);
         let wait_s = wait.mean_s + wait.per_service * law.mean_s();
         let waiting = summary(wait_s, wait.variance_s2, wait.quantiles.clone());
-        // A class that shares its rank with another distribution has only its own mean.
+        // A class that shares its rank with another distribution only has its mean.
         let response = match &wait.response {
             Some(response) if rank.classes.len() == 1 => response.clone(),
             _ => {

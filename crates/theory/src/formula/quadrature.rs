@@ -7,7 +7,7 @@ use kendall_station::Law;
 /// Points of the rule: exact for polynomials to degree 31.
 const POINTS: usize = 16;
 
-/// Places between −1 and 1, and their weights.
+/// Points between −1 and 1, and their weights.
 static RULE: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| (0..POINTS).map(point).collect());
 
 /// The i-th root of the Legendre polynomial by Newton's method, and its weight (Abramowitz and Stegun 1964, 25.4.29).
@@ -32,7 +32,7 @@ pub(super) fn integral(low: f64, high: f64, mut of: impl FnMut(f64) -> f64) -> f
     places(low, high).map(|(x, weight)| weight * of(x)).sum()
 }
 
-/// Where a function is looked at between `low` and `high`, and with what weight.
+/// The points of evaluation between `low` and `high`, with their weights.
 pub(super) fn places(low: f64, high: f64) -> impl Iterator<Item = (f64, f64)> {
     let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
     RULE.iter().map(move |(x, weight)| (middle + half * x, half * weight))

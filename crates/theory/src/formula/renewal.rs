@@ -1,5 +1,5 @@
-//! GI/M/m: gaps of any law, exponential service. Who waits at all waits exponentially (Kendall 1953; Takács 1962,
-//! chapter 2); how many do follows from the requests found by arrivals, as a sum of positive terms.
+//! GI/M/m: gaps of any law, exponential service. A request that waits has an exponential wait (Kendall 1953; Takács 1962, chapter
+//! 2); the share that waits follows from the requests found by arrivals, as a sum of positive terms.
 
 use kendall_station::Law;
 
@@ -11,8 +11,8 @@ use super::tails::Tails;
 /// Beyond this number of operations an approximation answers.
 const MOST_WORK: usize = 4_000_000;
 
-/// Means, variances and tails of GI/M/m in order of arrival. `None` where there are too many servers, or samples of
-/// gaps, to be exact within some milliseconds.
+/// Means, variances and tails of GI/M/m under FIFO. `None` if there are too many servers, or samples of gaps, to be exact within
+/// some milliseconds.
 pub(super) fn solve(gap: &Law, service_s: f64, servers: u32) -> Option<Solution> {
     let gaps = Gaps::of(gap, service_s);
     if servers > 1 && gaps.nodes.len() * (servers as usize).pow(2) > MOST_WORK {
@@ -65,7 +65,7 @@ impl Gaps {
             let value = self.expect(|gap| short_of_exponential(m * x * gap)) - spare * x;
             let slope = self.expect(|gap| -m * gap * libm::expm1(-m * x * gap)) - spare;
             let step = value / slope;
-            // Where rounding decides.
+            // The limit of rounding.
             if step.is_nan() || slope <= 0.0 || step <= 1e-15 * x {
                 break;
             }
@@ -113,7 +113,7 @@ impl Gaps {
             }
             serve_one_more(&mut still, gap);
             add_cumulative(&mut queued, weight * slack, &still);
-            // The queue was gone after u; what remains when that is long before the end is e^(−40).
+            // The queue was empty after u; the remainder, if that is long before the end, is e^(−40).
             let (first, last) = ((gap - 60.0).max(0.0), gap.min(40.0 / drain));
             if first >= last {
                 queued.iter_mut().for_each(|sum| *sum += weight * (1.0 - slack));

@@ -1,9 +1,9 @@
-//! Sessions at a station, as an open network: a served customer thinks, at a station without a queue, and comes back, or leaves.
+//! Sessions at a station, as an open network: a served customer thinks, at a station without a queue, and returns, or leaves.
 //!
-//! Of product form, such a network lets each of its stations behave as if it were alone, with Poisson arrivals of the rate at which
-//! requests come in all, λ·E\[k\] (Jackson 1963; Baskett, Chandy, Muntz and Palacios 1975), and an arrival sees the long-run
-//! distribution (Lavenberg and Reiser 1980; Sevcik and Mitrani 1981). The law of thinking does not matter, nor that of the number of
-//! requests, which is a matter of classes that a session passes through.
+//! In such a network of product form each station behaves as if it were alone, with Poisson arrivals at the total rate of requests,
+//! λ·E\[k\] (Jackson 1963; Baskett, Chandy, Muntz and Palacios 1975), and an arrival sees the long-run distribution (Lavenberg and
+//! Reiser 1980; Sevcik and Mitrani 1981). The law of thinking does not matter, nor that of the number of requests, which classes of
+//! a session can represent.
 
 use kendall_station::{Arrivals, Knows, Sessions, Station};
 
@@ -12,18 +12,18 @@ use super::premises::exponential_mean;
 pub(super) const SOURCE: &str = "open network with feedback through thinking, of product form (Jackson 1963; Baskett, Chandy, Muntz \
      and Palacios 1975)";
 
-/// The same station with a Poisson stream of the same rate, and why that is only an approximation, if it applies. `None` of other
-/// arrivals.
+/// The same station with a Poisson stream of the same rate, and the reason why that is only an approximation, if it is one. `None`
+/// for other arrivals.
 pub(super) fn as_open(station: &Station) -> Option<(Station, Option<&'static str>)> {
     let Arrivals::Sessions(sessions) = &station.arrivals else { return None };
     let open = Station { arrivals: Arrivals::poisson(sessions.rate_per_s()), ..station.clone() };
     Some((open, odd(station, sessions)))
 }
 
-/// What keeps the network from product form.
+/// The condition that keeps the network from product form.
 fn odd(station: &Station, sessions: &Sessions) -> Option<&'static str> {
     let memoryless = exponential_mean(&station.service_overall()).is_some();
-    // An order that uses sizes or classes.
+    // A discipline that uses sizes or classes.
     let blind = station.discipline.knows() == Knows::Nothing
         || (station.classes.is_empty() && station.discipline.knows() != Knows::Size);
     if exponential_mean(&sessions.gap).is_none() {

@@ -1,6 +1,6 @@
 //! Response times of M/M/1 with processor sharing, by an integral over the spectrum of the queue.
 //!
-//! Not here: its means and those of other laws of service, which are insensitive ([`super::solution`]).
+//! Its means and those of other laws of service are insensitive: see [`super::solution`].
 
 use std::f64::consts::PI;
 
@@ -93,9 +93,9 @@ impl Distributions for SharedServer {
 mod tests {
     use super::*;
 
-    /// The moments that Coffman, Muntz and Trotter (1970) found by another way.
+    /// The moments that Coffman, Muntz and Trotter (1970) derived by another method.
     #[test]
-    fn mean_and_variance_are_those_that_are_known() {
+    fn mean_and_variance_are_the_known_ones() {
         for rho in [1e-3, 0.1, 0.5, 0.7, 0.9, 0.99, 0.9999] {
             let shared = SharedServer::new(rho, 2.0);
             let moment = |power: i32| -> f64 {
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Without others there is the service time alone.
+    /// Without other requests, the response time is the service time.
     #[test]
     fn a_server_that_is_hardly_loaded_takes_the_service_time() {
         let shared = SharedServer::new(1e-9, 1.0);

@@ -1,6 +1,6 @@
-//! M/G/1 with the shortest remaining service first, interrupting (Schrage and Miller 1966). With ρ(x) the load of the
-//! requests of size x or less, their mean response time is, integrated by parts,
-//! E\[R\] = ∫ E\[min(S, x)²\] / (2x²(1 − ρ(x))) dx, which is right for laws with atoms too: equal sizes keep their order.
+//! M/G/1 with the shortest remaining service first, preemptive (Schrage and Miller 1966). With ρ(x) the load of the
+//! requests of size x or less, their mean response time is, integrated by parts, E\[R\] = ∫ E\[min(S, x)²\] / (2x²(1 −
+//! ρ(x))) dx, which is also right for laws with atoms: equal sizes keep their order.
 
 use kendall_station::Law;
 
@@ -40,7 +40,7 @@ fn response_s(rate_per_s: f64, service: &Law) -> f64 {
     if let Some(steps) = steps(service) {
         return stepwise(&steps, rate_per_s, slack);
     }
-    // What the larger ones offer is beyond the slack, so that nothing near 1 is taken from 1.
+    // The load of the larger ones is added to the slack, so that no number near 1 is subtracted from 1.
     let free = |x: f64| {
         let smaller = (service.limited_mean_s(x) - x * service.survival(x)).clamp(0.0, mean_s);
         slack + rate_per_s * (mean_s - smaller)
@@ -59,15 +59,15 @@ fn response_s(rate_per_s: f64, service: &Law) -> f64 {
     sum + square / (2.0 * from * free(from))
 }
 
-/// Where panels end: at equal ratios, and wherever the law has a step or a corner, up to where no size is larger or
-/// nothing is left to come.
+/// The ends of panels: at equal ratios, and wherever the law has a step or a corner, up to where no size is larger or the
+/// rest is negligible.
 fn edges(service: &Law) -> Vec<f64> {
     let mean_s = service.mean_s();
     let mut edges = Vec::new();
     corners(service, &mut edges);
     let ratio = libm::exp2(1.0 / f64::from(PANELS));
     let mut x = mean_s * 1e-9;
-    // So far that what larger sizes offer no longer matters, even of a law with a long tail.
+    // Far enough that the load of larger sizes no longer matters, even for a law with a long tail.
     while service.survival(x) * x > 1e-13 * mean_s && edges.len() < 40_000 {
         edges.push(x);
         x *= ratio;
@@ -90,7 +90,7 @@ fn corners(law: &Law, found: &mut Vec<f64>) {
     }
 }
 
-/// The sizes and chances of a law that has but few sizes, or samples.
+/// The sizes and probabilities of a law that only has few sizes, or samples.
 fn steps(law: &Law) -> Option<Vec<(f64, f64)>> {
     let mut steps = Vec::new();
     atoms(law, 1.0, &mut steps)?;

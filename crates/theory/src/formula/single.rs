@@ -43,7 +43,7 @@ mod tests {
     use crate::formula::constant::Constant;
     use crate::formula::tails::Distributions;
 
-    /// The methods share nothing but the law, so that they agree says that each is right.
+    /// The methods only share the law, so their agreement shows that each is right.
     #[test]
     fn the_grid_agrees_with_the_phases() {
         let laws = [

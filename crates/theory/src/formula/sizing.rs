@@ -1,4 +1,4 @@
-//! The inverses of Erlang's two formulas: how many servers a load needs.
+//! The inverses of Erlang's two formulas: the number of servers for a load.
 
 use kendall_station::Servers;
 
@@ -21,7 +21,7 @@ pub fn servers_for_p_wait(load: f64, target: f64) -> Option<Servers> {
 }
 
 /// The fewest servers with which the quantile `p` of the response time of an M/M/m station is at most `target_s`.
-/// `None` if no number of servers does it, because service alone takes longer.
+/// `None` if no number of servers is enough, because service alone takes longer.
 pub fn servers_for_response(rate_per_s: f64, service_s: f64, p: f64, target_s: f64) -> Option<Servers> {
     if libm::exp(-target_s / service_s) > 1.0 - p {
         return None;

@@ -1,4 +1,4 @@
-//! What a formula says of a station before it is dressed as an answer, and in what order it takes requests to be served.
+//! The solution of a formula for a station before it becomes an answer, and the order of service.
 
 use kendall_station::{Formulas, Station, Summary};
 
@@ -7,7 +7,7 @@ use super::premises::{exponential_mean, summary};
 use super::sharing::SharedServer;
 use super::tails::Tails;
 
-/// What a model says, before it is dressed as an answer.
+/// The solution of a model, before it becomes an answer.
 pub(super) struct Solution {
     pub(super) source: &'static str,
     pub(super) approximate: Option<&'static str>,
@@ -21,11 +21,11 @@ pub(super) struct Solution {
     pub(super) tails: Tails,
 }
 
-/// In what respect the order of service matters to a formula.
+/// The aspect of the order of service that matters to a formula.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Order {
     Fifo,
-    /// Any other that neither interrupts nor knows sizes: the number in the station does not notice.
+    /// Any other order without preemption and sizes: the number in the station has the same law.
     Lifo,
     Sharing,
     Shortest,
@@ -41,7 +41,7 @@ impl Solution {
         )
     }
 
-    /// Leaves of a FIFO solution what holds for another order.
+    /// Keeps of a FIFO solution the parts that hold for another order.
     pub(super) fn ordered(self, order: Order) -> Self {
         match order {
             Order::Fifo => self,
@@ -58,7 +58,7 @@ impl Solution {
         Self { waiting_variance_s2: None, response_variance_s2: None, tails: Tails::MEANS, ..self }
     }
 
-    /// Adds the law of the response time that is known for M/M/1 with processor sharing.
+    /// Adds the law of the response time of M/M/1 with processor sharing.
     pub(super) fn sharing_one_exponential_server(self, rate_per_s: f64) -> Self {
         let rho = rate_per_s * self.service_s;
         let variance = (2.0 + rho) / ((1.0 - rho).powi(2) * (2.0 - rho)) * self.service_s.powi(2);

@@ -2,7 +2,7 @@
 
 use kendall_station::{Estimate, Law, QUANTILES, Quantile};
 
-/// The distributions of waiting and response time of one model. Each model implements them beside its means.
+/// The distributions of waiting and response time of one model. Each model implements them next to its means.
 pub(super) trait Distributions {
     /// P(W > t), for t ≥ 0.
     fn waiting(&self, t_s: f64) -> f64;
@@ -20,12 +20,12 @@ pub(super) trait Distributions {
         inverted(shares, |t_s| self.waiting(t_s))
     }
 
-    /// Quantiles of the response time at ascending shares, of which those of the waiting time are known.
+    /// Quantiles of the response time at ascending shares, given those of the waiting time.
     fn response_quantiles(&self, shares: &[f64], _waiting_s: &[f64]) -> Vec<f64> {
         inverted(shares, |t_s| self.response(t_s))
     }
 
-    /// Quantiles of the response and of the waiting time at ascending shares; fewer where the method ends before.
+    /// Quantiles of the response and of the waiting time at ascending shares; fewer if the method ends before.
     fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         let quantile = |(&p, value_s)| Quantile { p, value_s: Estimate::exact(value_s) };
         let all = |values: Vec<f64>| shares.iter().zip(values).map(quantile).collect();
@@ -33,17 +33,17 @@ pub(super) trait Distributions {
         (all(self.response_quantiles(shares, &waiting_s)), all(waiting_s))
     }
 
-    /// P(N ≥ n) at an arbitrary instant; `None` where the model does not give it.
+    /// P(N ≥ n) at an arbitrary instant; `None` if the model does not provide it.
     fn number_at_least(&self, _n: u64) -> Option<f64> {
         None
     }
 }
 
-/// What is known of the distributions of waiting and response time: all, or nothing beyond the moments.
+/// The distributions of waiting and response time: complete, or only the moments.
 pub(super) struct Tails(Option<Box<dyn Distributions>>);
 
 impl Tails {
-    /// Nothing beyond the moments.
+    /// Only the moments.
     pub(super) const MEANS: Self = Self(None);
 
     /// The distributions of a model.
@@ -78,7 +78,7 @@ impl Tails {
     }
 }
 
-/// Before 0, every time is yet to end, also where only moments are known.
+/// Before 0, no time has ended, also if only moments are known.
 fn survival(t_s: f64, known: Option<f64>) -> Option<f64> {
     if t_s < 0.0 { Some(1.0) } else { known }
 }
@@ -108,7 +108,8 @@ pub(super) fn inverted(shares: &[f64], survival: impl Fn(f64) -> f64) -> Vec<f64
     shares
         .iter()
         .map(|&p| {
-            // The logarithm of a tail is all but straight, which makes it easy to solve for; zero is far enough down.
+            // The logarithm of a tail is nearly linear, which makes it easy to solve; a tail of zero is far enough
+            // down.
             let above = |t_s: f64| libm::log(survival(t_s).max(1e-300) / (1.0 - p));
             let found_s = crossing(before_s, gap_s, above);
             (before_s, gap_s) = (found_s, (found_s - before_s) / 2.0);
@@ -117,14 +118,14 @@ pub(super) fn inverted(shares: &[f64], survival: impl Fn(f64) -> f64) -> Vec<f64
         .collect()
 }
 
-/// Where a falling function crosses zero, beyond `low` and perhaps not far from `step` beyond it; `low` if it is not
-/// above zero there.
+/// Where a falling function crosses zero, beyond `low` and possibly near `step` beyond it; `low` if it is not above
+/// zero there.
 fn crossing(mut low: f64, mut step: f64, above: impl Fn(f64) -> f64) -> f64 {
     let mut at_low = above(low);
     if at_low <= 0.0 {
         return low;
     }
-    // Any unit will do to start from; the bracket grows or shrinks to the scale of the law.
+    // Any unit is suitable as a start; the bracket grows or shrinks to the scale of the law.
     step = if low > 0.0 { step.clamp(1e-6 * low, low) } else { 1.0 };
     let mut high = low + step;
     let mut at_high = above(high);
@@ -144,8 +145,8 @@ fn crossing(mut low: f64, mut step: f64, above: impl Fn(f64) -> f64) -> f64 {
     narrowed((low, at_low), (high, at_high), above)
 }
 
-/// The right end of a bracket that is narrowed by inverse quadratic interpolation where that is safe, and by bisection
-/// elsewhere (Chandrupatla 1997).
+/// The right end of a bracket, narrowed by inverse quadratic interpolation if that is safe, and by bisection otherwise
+/// (Chandrupatla 1997).
 fn narrowed(left: (f64, f64), right: (f64, f64), above: impl Fn(f64) -> f64) -> f64 {
     let (mut newest, mut opposite, mut place) = (left, right, 0.5);
     loop {

@@ -1,5 +1,5 @@
-//! Stations whose number of requests is a birth–death process: exponential service, and arrivals that are Poisson or from
-//! a population with exponential think times; with or without limited room.
+//! Stations whose number of requests is a birth–death process: exponential service, and arrivals that are Poisson or from a
+//! population with exponential think times; with or without limited capacity.
 //!
 //! The times of all requests added up are the integral of a function f of the number n in the station: n itself for response
 //! times, those beyond the servers for waiting times. With w the mean of a request, ∫f − w·(arrivals) has a mean of zero, and
@@ -19,27 +19,27 @@ const MOST: u64 = 10_000_000;
 struct Chain {
     births: Births,
     servers: f64,
-    /// Of one server, in 1/s.
+    /// The rate of one server, in 1/s.
     rate_per_s: f64,
     /// The largest number of requests; `None` is unlimited.
     top: Option<usize>,
 }
 
-/// How requests come while n of them are there.
+/// The arrival rate while n of them are present.
 #[derive(Clone, Copy)]
 enum Births {
     Poisson { per_s: f64 },
     Population { users: f64, think_s: f64 },
 }
 
-/// What is integrated.
+/// The integrated time.
 #[derive(Clone, Copy)]
 enum Time {
     Response,
     Waiting,
 }
 
-/// `None` where the number of requests is no such process.
+/// `None` if the number of requests is not such a process.
 pub(super) fn spread(station: &Station) -> Option<Spread> {
     let chain = Chain::of(station)?;
     let (p, tail) = chain.probabilities();
@@ -54,8 +54,8 @@ pub(super) fn spread(station: &Station) -> Option<Spread> {
     })
 }
 
-/// By how many per cent the mean response grows if the service time does by one, all laws taken as exponential. `None`
-/// for a station of too many states.
+/// The percentage by which the mean response grows if the service time grows by one per cent, all laws taken as exponential.
+/// `None` for a station of too many states.
 pub(super) fn elasticity(station: &Station, response_s: f64) -> Option<f64> {
     const STEP: f64 = 1e-4;
     let mean_s = |factor: f64| {
@@ -80,7 +80,7 @@ pub(super) fn elasticity(station: &Station, response_s: f64) -> Option<f64> {
 impl Chain {
     fn of(station: &Station) -> Option<Self> {
         let Law::Exponential { mean_s } = station.service else { return None };
-        // Sizes that are not known change nothing, for what is left of an exponential one is as long as at first.
+        // Unknown sizes change nothing, because the rest of an exponential one has the same mean as at first.
         let told = station.discipline.knows() == Knows::Size;
         if told
             || !station.conditions.are_none()
@@ -168,7 +168,7 @@ impl Chain {
         counted / rate_per_s
     }
 
-    /// What is beyond the states that are added up one by one: geometric from the number of servers upwards.
+    /// The part beyond the states that are added up one by one: geometric from the number of servers upwards.
     fn tail(&self, chance: f64) -> Option<Tail> {
         let (None, Births::Poisson { per_s }) = (self.top, self.births) else { return None };
         let idle = (self.servers * self.rate_per_s - per_s) / (self.servers * self.rate_per_s);
@@ -208,7 +208,7 @@ impl Chain {
         }
     }
 
-    /// What those present have still before them on average, added up; those that arrive have it counted in full.
+    /// The expected remaining time of all requests present, added up; an arrival counts it in full.
     fn left_s(&self, time: Time, n: usize) -> f64 {
         let service_s = 1.0 / self.rate_per_s;
         let queued = (n as f64 - self.servers).max(0.0);
@@ -219,7 +219,7 @@ impl Chain {
         }
     }
 
-    /// dₙ: what one more request on top of n costs all together.
+    /// dₙ: the total cost of one more request on top of n.
     fn extra(&self, time: Time, p: &[f64], tail: f64, w: f64) -> Vec<f64> {
         let last = p.len() - 1;
         let excess = |n: usize| self.counted(time, n) - w * self.birth_per_s(n);
@@ -242,7 +242,7 @@ impl Chain {
     }
 }
 
-/// The states from the number of servers on: their chance, and how many more requests than servers there are on average.
+/// The states from the number of servers on: their probability, and the mean number of requests beyond the servers.
 struct Tail {
     chance: f64,
     idle: f64,

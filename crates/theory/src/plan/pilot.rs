@@ -6,7 +6,7 @@ use super::{Basis, Moments, NoPlan, Spread};
 use kendall_simulation::{Fate, SimulationError, StopRule, Traced, simulate_traced};
 use kendall_stats::{mean, variance};
 
-/// Independent simulations, and the customers of each.
+/// The number of independent simulations.
 const PILOTS: u64 = 10;
 const CUSTOMERS: u64 = 150_000;
 /// Batches of each. All their 200 means give the variance to about √(2/199) = 10 %, and a half-width to 5 %.

@@ -1,4 +1,4 @@
-//! The three ways to the variances against each other, and the published numbers.
+//! The three methods for the variances compared with each other, and with published numbers.
 
 use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn two_theories_of_one_server_agree() {
     }
 }
 
-/// A station that is never full is one of unlimited room, and one of endless users with endless thoughts.
+/// A station that is never full equals one of unlimited capacity, and one of endless users with endless think times.
 #[test]
 fn limits_meet() {
     let open = chain::spread(&exponential(0.8, 4)).unwrap();
@@ -76,7 +76,7 @@ fn limits_meet() {
 /// Theory against batch means, seeds fixed: a pilot's variance is good to some 11 %, so that 40 % is more than
 /// three of its standard errors.
 #[test]
-fn theory_is_what_a_pilot_simulation_finds() {
+fn theory_agrees_with_a_pilot_simulation() {
     let two_phases = Law::Hyperexponential { parts: vec![(0.9, 0.5), (0.1, 5.5)] };
     let stations = [
         exponential(0.6, 1),
@@ -104,7 +104,7 @@ fn theory_is_what_a_pilot_simulation_finds() {
 }
 
 #[test]
-fn what_has_no_mean_has_no_plan() {
+fn a_station_without_a_mean_has_no_plan() {
     assert_eq!(plan(&exponential(1.25, 4), 0.05), Err(NoPlan::Unstable { rho: 1.25 }));
     let full = Station { capacity: Some(20), ..exponential(1.25, 4) };
     assert!(plan(&full, 0.05).is_ok());
@@ -123,7 +123,7 @@ fn waits_too_rare_to_compute_have_no_plan() {
 
 /// Independent means of the variance that theory says spread as little as the narrowest thousandth in one of a thousand.
 #[test]
-fn an_interval_that_lies_is_told_from_a_lucky_one() {
+fn an_interval_that_is_too_narrow_is_distinguished_from_a_random_one() {
     let target = plan(&exponential(0.8, 1), 0.05).unwrap().response;
     let honest_s = target.mean_s * target.relative_half_width(5.0 * 20_000.0) * student_t(4.0, 0.975) / Z;
     let chance = |half_width_s| target.chance_of_so_narrow(half_width_s, 5, 20_000.0).unwrap();

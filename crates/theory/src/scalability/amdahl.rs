@@ -10,9 +10,9 @@ use super::{FitError, Parameter, Point, aicc, factors, laws, validate};
 /// X = γ·N/(1 + α(N − 1)) through measured points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amdahl {
-    /// The share that is serial.
+    /// The serial share.
     pub alpha: Parameter,
-    /// What one user gets, in requests per second.
+    /// The throughput of one user, in requests per second.
     pub gamma_per_s: Parameter,
     /// The standard deviation of a point about the curve, in requests per second.
     pub residual_se_per_s: f64,
@@ -26,7 +26,7 @@ impl Amdahl {
         self.gamma_per_s.value * laws::amdahl(self.alpha.value, users)
     }
 
-    /// What no number of users exceeds, γ/α, in requests per second.
+    /// The limit of the throughput for many users, γ/α, in requests per second.
     pub fn limit_per_s(&self) -> f64 {
         self.gamma_per_s.value / self.alpha.value
     }

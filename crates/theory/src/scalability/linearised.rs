@@ -2,14 +2,14 @@
 
 use super::{FitError, Point, laws, validate};
 
-/// What the linearised fit finds.
+/// The result of the linearised fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearisedUsl {
-    /// σ, the share that is serial.
+    /// σ, the serial share.
     pub sigma: f64,
-    /// κ, what each pair costs.
+    /// κ, the cost of each pair.
     pub kappa: f64,
-    /// The throughput of one user as measured, in requests per second.
+    /// The measured throughput of one user, in requests per second.
     pub single_per_s: f64,
 }
 
@@ -21,11 +21,11 @@ impl LinearisedUsl {
 }
 
 /// N/C − 1 = κ(N − 1)² + (σ + κ)(N − 1) without intercept, C = X/X(1), by ordinary least squares (Gunther 2007, section
-/// 5.2). It trusts the one point with one user and weighs the large loads most, so prefer [`fit_usl`](super::fit_usl);
-/// this is what older reports print.
+/// 5.2). It depends on the one point with one user and gives the large loads the most weight, so prefer
+/// [`fit_usl`](super::fit_usl); this is the method of older reports.
 ///
 /// # Errors
-/// Fails on fewer than three different loads, on impossible points, and where no point has one user.
+/// Fails on fewer than three different loads, on invalid points, and if no point has one user.
 pub fn fit_usl_linearised(points: &[Point]) -> Result<LinearisedUsl, FitError> {
     validate(points, 3)?;
     let single: Vec<f64> =

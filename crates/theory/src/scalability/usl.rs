@@ -8,16 +8,16 @@ use kendall_stats::least_squares::{Minimum, Noise, Problem, solved};
 /// X = γN/(1 + α(N − 1) + βN(N − 1)) through measured points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usl {
-    /// The share that is serial, at least 0.
+    /// The serial share, at least 0.
     pub alpha: Parameter,
-    /// What each pair of users costs, at least 0; 0 makes the law Amdahl's.
+    /// The cost of each pair of users, at least 0; 0 makes the law Amdahl's.
     pub beta: Parameter,
-    /// What one user gets, in requests per second.
+    /// The throughput of one user, in requests per second.
     pub gamma_per_s: Parameter,
-    /// α below zero fits better still: more users get more than their share (a cache warms, a batch fills). A law that
-    /// promises ever more is not to be extrapolated, so `predict` keeps to α ≥ 0.
+    /// The α below zero that fits better: more users get more than their share (a cache warms, a batch fills). A law that
+    /// promises ever more must not be extrapolated, so `predict` keeps to α ≥ 0.
     pub superlinear_alpha: Option<f64>,
-    /// Where the throughput is largest.
+    /// The peak of the throughput.
     pub peak: Peak,
     /// The standard deviation of a point about the curve, in requests per second.
     pub residual_se_per_s: f64,
@@ -25,24 +25,24 @@ pub struct Usl {
     pub sum_of_squares: f64,
     /// Akaike's corrected criterion.
     pub aicc: f64,
-    /// How many points were fitted.
+    /// The number of fitted points.
     pub points: usize,
 }
 
 /// The largest throughput of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peak {
-    /// At this number of users; infinite without β.
+    /// The number of users at the peak; infinite without β.
     pub users: f64,
-    /// The 95 % interval of that number by profile likelihood; open upwards where β may be zero.
+    /// The 95 % interval of that number by profile likelihood; open upwards if β may be zero.
     pub interval: (f64, f64),
-    /// Requests per second there; without β what no number of users exceeds.
+    /// Requests per second there; without β the limit for many users.
     pub throughput_per_s: f64,
     /// Whether the data reach it.
     pub seen: PeakSeen,
 }
 
-/// Whether a peak is within the loads that were measured.
+/// Whether a peak is within the measured loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeakSeen {
     /// At or below the largest measured load.
@@ -110,7 +110,7 @@ pub fn fit_usl(points: &[Point]) -> Result<Usl, FitError> {
     let minimum = bounded.minimise_from(&starts).ok_or(FitError::NoFit)?;
     let freedom = (points.len() - 3) as f64;
     let errors = bounded.standard_errors(&minimum, freedom);
-    // The noise is what is left about the best curve of this form, also where its parameters are not allowed.
+    // The noise is the residual of the best curve of this form, even if its parameters are out of bounds.
     let best = free.minimise(&minimum.at);
     let variance = best.sum.min(minimum.sum) / freedom;
     let noise = Noise { least: minimum.sum, variance, freedom };
@@ -141,8 +141,8 @@ fn law_of(at: &[f64], users: f64) -> f64 {
     laws::usl(at[ALPHA], at[BETA], at[GAMMA], users)
 }
 
-/// Where to start: γ·N/X is linear in 1/γ, α/γ and β/γ, so least squares there, weighed as the throughputs are, is close;
-/// and a few shapes with the best γ for each, in case noise spoils that.
+/// The starts of the fit: γ·N/X is linear in 1/γ, α/γ and β/γ, so least squares there, with the weights of the
+/// throughputs, is close; and a few shapes with the best γ for each, in case noise spoils that.
 fn starts(points: &[Point], factors: &[f64]) -> Vec<Vec<f64>> {
     let largest = points.iter().map(|point| point.users).fold(1.0, f64::max);
     let shape = |alpha: f64, beta: f64| {
@@ -199,7 +199,7 @@ fn peak(minimum: &Minimum, residual_of: &Residuals<'_>, noise: Noise, largest: f
         PeakSeen::Nowhere => gamma / alpha,
         _ => laws::usl(alpha, beta, gamma, users),
     };
-    // Where one user is best, there is no q for each β.
+    // If one user is best, there is no q for each β.
     if alpha >= 1.0 {
         return Peak { users, interval: (1.0, users), throughput_per_s, seen };
     }

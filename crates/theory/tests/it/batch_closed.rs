@@ -1,4 +1,4 @@
-//! Closed models and scalability laws by name: quantities beside those of the reference table.
+//! Closed models and scalability laws by name: quantities in addition to those of the reference table.
 
 use kendall_theory::batch::{self, Inputs};
 
@@ -17,7 +17,7 @@ fn near(found: f64, wanted: f64) {
 }
 
 #[test]
-fn every_station_of_a_network_is_told() {
+fn every_station_of_a_network_is_reported() {
     for (model, inputs, servers) in [
         ("closed_mva", r#"{"D": [0.05, 0.03, 0.08], "Z": 1, "N": 20}"#, [1.0, 1.0, 1.0]),
         ("closed_schweitzer", r#"{"D": [0.05, 0.03, 0.08], "Z": 1, "N": 20}"#, [1.0, 1.0, 1.0]),
@@ -41,7 +41,7 @@ fn every_station_of_a_network_is_told() {
         near(of("utilisation"), of(&format!("U_{bottleneck}")));
         assert!(refused(model, inputs, "Q_3").contains("has no quantity \"Q_3\""));
     }
-    // No servers at all are a delay.
+    // Zero servers are a delay.
     let delays = r#"{"D": [0.5, 1.5], "servers": [0, 0], "Z": 2, "N": 7}"#;
     near(ask("closed_mva_multiserver", delays, "throughput"), 7.0 / 4.0);
     let odd = r#"{"D": [1], "servers": [1.5], "N": 2}"#;
@@ -67,7 +67,7 @@ fn every_class_is_told() {
 }
 
 #[test]
-fn a_closed_station_is_told_whole() {
+fn a_closed_station_is_reported_completely() {
     let inputs = r#"{"Z": 1.0, "S": 0.05, "m": 2, "N": 40}"#;
     let of = |quantity: &str| ask("mm_m_finite_source", inputs, quantity);
     near(of("R_mean"), of("Wq_mean") + 0.05);
@@ -107,7 +107,7 @@ fn bounds_hold_what_they_bound() {
 }
 
 #[test]
-fn fits_tell_their_intervals() {
+fn fits_report_their_intervals() {
     let points = r#"{"N": [1, 18, 36, 72, 108, 144, 216], "X": [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2]}"#;
     let of = |quantity: &str| ask("usl_fit", points, quantity);
     for name in ["alpha", "beta", "gamma"] {

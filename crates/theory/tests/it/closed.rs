@@ -1,4 +1,4 @@
-//! What holds of closed populations, by formula, by network and by simulation.
+//! The laws of closed populations, by formula, by network and by simulation.
 
 use std::time::Instant;
 
@@ -65,7 +65,7 @@ fn network() -> impl Strategy<Value = ClosedNetwork> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// N = X·(R + Z), the bounds hold, more users do not do less, and nothing is negative or not a number.
+    /// N = X·(R + Z), the bounds hold, throughput never falls with more users, and nothing is negative or not a number.
     #[test]
     fn the_laws_of_closed_loops_hold(network in network()) {
         let answer = network.solve().unwrap();
@@ -87,7 +87,7 @@ proptest! {
         prop_assert!(rising.throughput_per_s >= x * (1.0 - 1e-9));
     }
 
-    /// Without anyone to wait for, several servers are a delay; and rates that say as much are the same.
+    /// If no request waits, several servers are a delay; and rates that express the same are equivalent.
     #[test]
     fn a_server_for_each_user_is_a_delay(network in network(), users in 1u64..40) {
         let replaced = |serving: &dyn Fn() -> Serving| {
@@ -110,7 +110,7 @@ proptest! {
         }
     }
 
-    /// Single servers by convolution, which a rate of one that never changes asks for, are those of mean value analysis.
+    /// Single servers by convolution, forced by a rate of one that never changes, equal those of mean value analysis.
     #[test]
     fn convolution_is_mean_value_analysis(demands in proptest::collection::vec(1e-4..1.0f64, 1..6), think_s in 0.0..20.0f64, users in 1u64..300) {
         let with = |serving: Serving| {
@@ -118,7 +118,7 @@ proptest! {
             ClosedNetwork { think_s, stations: demands.iter().map(station).collect(), users }.solve().unwrap()
         };
         let exact = with(Serving::Servers(Servers::MIN));
-        // The log domain takes what falls, even if it never gets there.
+        // The log domain handles falling rates, even if they are never reached.
         let mut never_there = vec![1.0; 400];
         never_there.push(0.5);
         let mut others = vec![with(Serving::Rates(vec![1.0])), with(Serving::Rates(vec![1.0; 3]))];
@@ -168,7 +168,7 @@ proptest! {
         }
     }
 
-    /// Classes that are alike are one class, and each has its share of it.
+    /// Equal classes are one class, and each has its share of it.
     #[test]
     fn classes_that_are_alike_are_one(demands in proptest::collection::vec(1e-3..1.0f64, 1..4), think_s in 0.1..5.0f64, a in 1u32..12, b in 1u32..12) {
         let stations = demands.iter().map(|&demand_s| ClosedStation::single("s", demand_s)).collect();
@@ -384,7 +384,7 @@ fn engset_loses_as_a_closed_station_without_waiting_does() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_words() {
+fn invalid_networks_are_rejected() {
     let why = |network: ClosedNetwork| network.solve().unwrap_err().to_string();
     assert_eq!(why(one(1, 1.0, 1.0, 0)), "a closed network needs at least one user");
     assert!(why(one(1, -1.0, 1.0, 3)).contains("think time is -1 s"));
@@ -406,8 +406,8 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(crowd.solve().unwrap().source.starts_with("Linearizer"));
 }
 
-/// The chat server of study D, backed by MySQL: threads, requests per second and response in µs. One row breaks the law of
-/// closed loops, and the row of 40 threads pairs with the response that is labelled 45.
+/// The chat server of study D, backed by MySQL: threads, requests per second and response in µs. One row violates the law
+/// of closed loops, and the row of 40 threads matches the response that is labelled 45.
 #[test]
 fn published_rows_that_contradict_themselves_are_found() {
     let rows = [

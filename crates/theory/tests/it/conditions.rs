@@ -31,7 +31,7 @@ fn run(station: &Station, seed: u64) -> NetworkAnswer {
     answer
 }
 
-/// Of a plain station it sees the same customers as the loops for plain stations, and so says the same.
+/// For a plain station it has the same customers as the loops for plain stations, and therefore the same answer.
 #[test]
 fn a_plain_station_is_what_it_was() {
     let plain = || station(2.4, exponential(0.5), 2);
@@ -104,7 +104,7 @@ fn impatient_customers_abandon_as_in_erlang_a() {
         near("lost", answer.overall.lost, queue / patience_s / rate);
         near("number", answer.overall.in_system, mean(&|n| n as f64));
         near("utilisation", answer.overall.utilisation, mean(&|n| n.min(m) as f64) / f64::from(servers));
-        // Those who abandon count among those who found everybody busy, but not among the served.
+        // Customers that abandon count among those who found all servers busy, but not among the served.
         assert!(answer.overall.p_wait.value < mean(&|n| f64::from(u8::from(n >= m))));
         assert_eq!(answer.turned_away.value, 0.0);
     }
@@ -192,9 +192,9 @@ fn breakdowns_stretch_the_service_to_its_completion_time() {
     }
 }
 
-/// With equal exponential service the order cannot change how many are there, whatever breaks down meanwhile.
+/// With equal exponential service the order does not change the number present, whatever breaks down meanwhile.
 #[test]
-fn breakdowns_do_not_mind_the_order() {
+fn breakdowns_do_not_depend_on_the_order() {
     let c = 1.0 + 0.2 * 2.0;
     let c2 = 2.0 * c * c + 0.2 * 8.0;
     let number = 0.5 * c + 0.25 * c2 / (2.0 * (1.0 - 0.5 * c));
@@ -228,7 +228,7 @@ fn a_restarted_service_takes_exponentially_longer() {
     }
 }
 
-/// An exponential service is lost if the breakdown comes first: with chance ξ/(ξ + µ).
+/// An exponential service is lost if the breakdown comes first: with probability ξ/(ξ + µ).
 #[test]
 fn a_breakdown_that_loses_takes_its_share() {
     let conditions = breaking(exponential(1.0), Interrupted::Lose, Clock::Operating);
@@ -249,7 +249,7 @@ fn retries_are_those_of_the_retrial_queue() {
     near("response", answer.overall.response.mean_s, orbit / rate + 1.0);
     near("number", answer.overall.in_system, orbit + rate);
     near("at the node", answer.nodes[0].answer.as_ref().unwrap().in_system, rate);
-    // Each of those in orbit tries again at rate 1/after.
+    // Each customer in orbit retries at rate 1/after.
     near("retries", answer.retries, orbit / after_s / rate);
     assert_eq!(answer.overall.lost.value, 0.0);
 }
@@ -313,12 +313,12 @@ fn a_slow_change_is_a_row_of_steady_states() {
 }
 
 #[test]
-fn what_never_settles_is_said() {
+fn a_network_that_never_settles_is_an_error() {
     let refused = |station: &Station| simulate(station, RUN, 1).unwrap_err();
     let breakdowns = breaking(exponential(2.0), Interrupted::Resume, Clock::Calendar);
     let broken = refused(&under(breakdowns, station(0.8, exponential(1.0), 1)));
     assert!(matches!(broken, SimulationError::Unstable { rho, .. } if (rho - 1.12).abs() < 1e-9), "{broken}");
-    // No customer gives up, so rejected ones come back again and again.
+    // No customer gives up, so rejected ones return again and again.
     let retry = Retry { probability: 1.0, after: Delays::Law(exponential(1.0)), most: None };
     let retries = Conditions { retry: Some(retry), ..Conditions::default() };
     let crowded = Station { capacity: Some(3), ..station(1.5, exponential(1.0), 1) };

@@ -1,4 +1,4 @@
-//! Open stations by formula: against simulation, and by the laws that bind them together.
+//! Open stations by formula: compared with simulation, and by the laws that relate them.
 //!
 //! Seeds are fixed. Each comparison with simulation allows twice the half-width of a 95 % interval by Student's t with at
 //! least nine degrees of freedom: a false alarm in about 700 when a seed is changed.
@@ -42,7 +42,7 @@ fn approximate(answer: &Answer) -> bool {
     matches!(&answer.by, By::Formula { approximate: Some(_), .. })
 }
 
-/// Within twice the interval, and of what a formula allows itself to be off.
+/// Within twice the interval, plus the error of the formula.
 fn near(what: &str, found: Estimate, formula: f64, off: f64) {
     let (low, high) = found.interval.unwrap_or_else(|| panic!("{what} has no interval"));
     let width = 2.0 * (high - found.value).max(found.value - low) + off * formula + 1e-12;
@@ -158,9 +158,9 @@ fn a_network_by_formula_is_the_network_by_simulation() {
     }
 }
 
-/// Divided requests are a station of one fast server; the crossover is where both ways take as long.
+/// Divided requests are a station of one fast server; at the crossover both ways take the same time.
 #[test]
-fn dividing_requests_is_what_simulation_says() {
+fn dividing_requests_agrees_with_simulation() {
     let service = Law::Uniform { low_s: 0.0, high_s: 1.0 };
     let whole = station(Arrivals::poisson(3.0), service.clone(), 4);
     let overhead = 0.1;
@@ -183,7 +183,7 @@ fn dividing_requests_is_what_simulation_says() {
     assert!(together > apart, "{together} {apart}");
 }
 
-/// As far off as their labels say, or as the arrivals make them.
+/// The error is that of the labels, or that of the arrivals.
 #[test]
 fn simulation_is_near_every_approximation() {
     let uniform = || Law::Uniform { low_s: 0.0, high_s: 2.0 };
@@ -200,7 +200,7 @@ fn simulation_is_near_every_approximation() {
     }
 }
 
-/// Of the classes' order, the sum of ρ·W knows nothing (Kleinrock 1965).
+/// The sum of ρ·W does not depend on the order of classes (Kleinrock 1965).
 #[test]
 fn priorities_conserve_work() {
     let orders: [[f64; 3]; 4] = [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 1.0, 1.0]];
@@ -233,9 +233,9 @@ fn equal_priorities_are_order_of_arrival() {
     }
 }
 
-/// The urgent class does not see the others where it interrupts them.
+/// The urgent class is not affected by others that it interrupts.
 #[test]
-fn who_interrupts_all_is_alone() {
+fn a_class_that_interrupts_all_others_is_alone() {
     for servers in [1, 3] {
         let rate = 1.5 * f64::from(servers);
         let station_of_all = ranked(Discipline::PreemptivePriority, rate, servers);
@@ -323,7 +323,7 @@ proptest! {
             let more = wait(rate(f64::midpoint(rho, 1.0), servers), servers);
             prop_assert!(more >= answer.waiting.mean_s.value * (1.0 - 1e-9), "{more}");
             let another = wait(rate(rho, servers), servers + 1);
-            // Where hardly anyone waits, two approximations may cross by hundredths of the service time.
+            // If hardly any request waits, two approximations may cross by hundredths of the service time.
             let crossing = 0.02 * service.mean_s();
             prop_assert!(another <= answer.waiting.mean_s.value * (1.0 + 1e-9) + crossing, "{another}");
         }

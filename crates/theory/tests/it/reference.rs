@@ -2,7 +2,7 @@
 
 use kendall_theory::batch::{self, BatchError, Inputs};
 
-/// What is wrong with a row, if anything.
+/// The error of a row, if there is one.
 fn wrong(line: &str) -> Option<String> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [model, inputs, quantity, value, tolerance, ..] = fields[..] else { panic!("columns of {line}") };

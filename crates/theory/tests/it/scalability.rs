@@ -1,4 +1,4 @@
-//! Fits of scalability laws: what they find, and how often their intervals are right.
+//! Fits of scalability laws: their results, and the coverage of their intervals.
 
 use kendall_station::Law;
 use kendall_stats::random;
@@ -43,7 +43,7 @@ fn covers(loads: &[f64], alpha: f64, beta: f64) {
 }
 
 #[test]
-fn intervals_of_five_points_cover_as_often_as_they_say() {
+fn intervals_of_five_points_have_their_coverage() {
     covers(&[1.0, 4.0, 12.0, 24.0, 48.0], 0.05, 1e-3);
 }
 
@@ -86,7 +86,7 @@ fn a_peak_that_no_point_shows_has_no_upper_end() {
     assert!(usl.beta.interval.1 > 0.0 && usl.peak.interval.0 > 35.0, "{usl}");
 }
 
-/// Points that a law made are fitted by it exactly, and what is missing is said.
+/// Points of a law are fitted by it exactly, and a missing peak is reported.
 #[test]
 fn a_law_finds_itself() {
     let of = |law: &dyn Fn(f64) -> f64| -> Vec<Point> {
@@ -118,7 +118,7 @@ fn a_law_finds_itself() {
 
 /// More than its share for each user: reported, and not extrapolated.
 #[test]
-fn a_superlinear_rise_is_told_apart() {
+fn a_superlinear_rise_is_distinguished() {
     let users = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
     let points: Vec<Point> =
         users.iter().map(|&users| Point::new(users, usl(-0.02, 6e-4, 10.0, users))).collect();
@@ -154,7 +154,7 @@ fn points_weigh_by_their_standard_errors() {
 }
 
 #[test]
-fn points_that_cannot_be_fitted_are_refused_in_words() {
+fn points_that_cannot_be_fitted_are_rejected() {
     let points = |table: &[(f64, f64)]| points(table);
     let why = |table: &[(f64, f64)]| fit_usl(&points(table)).unwrap_err().to_string();
     assert!(

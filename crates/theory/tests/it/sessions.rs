@@ -1,4 +1,4 @@
-//! Sessions: formula, simulation and the network that they amount to say the same.
+//! Sessions: formula, simulation and the equivalent network agree.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn simulation_agrees_with_the_formula_of_an_open_network() {
     assert!(missed <= 6, "{missed} of {all} intervals miss the formula");
 }
 
-/// A session that goes on with the chance 1 − 1/k is a customer that goes from the station to a place of thinking and back.
+/// A session that continues with probability 1 − 1/k is a customer that goes from the station to a think station and back.
 #[test]
 fn sessions_are_a_network_with_feedback() {
     let (rate_per_s, k) = (15.0, 3.0);
@@ -84,7 +84,7 @@ fn sessions_are_a_network_with_feedback() {
 }
 
 #[test]
-fn what_is_not_of_product_form_is_said_to_be_about_right() {
+fn a_network_without_product_form_is_labelled_approximate() {
     let geometric = || sessions(7.0, Batch::Geometric { mean: 5.0 }, exponential(0.5));
     assert!(is_approximate(&station(geometric(), Law::Constant { mean_s: 0.1 }, 1)));
     assert!(is_approximate(&Station { capacity: Some(5), ..station(geometric(), exponential(0.1), 1) }));
@@ -97,7 +97,7 @@ fn what_is_not_of_product_form_is_said_to_be_about_right() {
 }
 
 #[test]
-fn too_many_sessions_are_unstable_and_said_to_be() {
+fn too_many_sessions_are_reported_as_unstable() {
     let flooded =
         station(sessions(12.0, Batch::Geometric { mean: 5.0 }, exponential(0.5)), exponential(0.1), 1);
     assert!(formula(&flooded).is_err());

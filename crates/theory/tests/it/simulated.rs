@@ -1,4 +1,4 @@
-//! What must hold of every simulated network.
+//! The invariants of every simulated network.
 
 use kendall_simulation::NetworkAnswer;
 use kendall_station::Estimate;

@@ -1,4 +1,4 @@
-//! The simulator against formulas, against the reference table, and against the laws that every station obeys.
+//! The simulator compared with formulas, with the reference table, and with the laws that every station obeys.
 //!
 //! Seeds are fixed, so a test passes or fails once and for all. Each comparison allows twice the half-width of a 95 %
 //! interval by Student's t with at least nine degrees of freedom: a false alarm in about 700 when a seed is changed.
@@ -37,9 +37,9 @@ fn hyperexponential() -> Law {
     Law::Hyperexponential { parts: vec![(0.9, 0.5), (0.1, 5.5)] }
 }
 
-/// Users who stay are a closed population. Those who come and go send while they are there.
+/// Users who stay are a closed population. Those who join and leave send requests while they are there.
 #[test]
-fn users_over_time_are_as_many_as_there_are_to_be() {
+fn users_over_time_follow_their_target_number() {
     let attended = |points: &[(f64, f64)], think: Law, service: Law| {
         station(Arrivals::Attended(Attendance { points: points.to_vec(), think }), service, 1)
     };
@@ -243,7 +243,7 @@ fn the_order_does_not_change_the_number_present() {
 /// Among all orders, shortest remaining has the least mean response, on any one server and for any sizes; Gittins the
 /// least among those that do not know them, and below FIFO where service varies more than an exponential.
 #[test]
-fn who_knows_more_waits_less() {
+fn disciplines_with_more_information_wait_less() {
     let mean = |discipline| {
         let station = Station { discipline, ..station(Arrivals::poisson(0.7), hyperexponential(), 1) };
         simulate(&station, StopRule::customers(30_000), 10).unwrap().response.mean_s.value
@@ -257,7 +257,7 @@ fn who_knows_more_waits_less() {
     );
 }
 
-/// A distribution of two values: a request that has outlived the shorter one makes way for those that may not.
+/// A distribution of two values: a request that has outlived the shorter one yields to those that may not.
 #[test]
 fn gittins_serves_laws_with_atoms() {
     let law = Law::Mixture {
@@ -284,7 +284,7 @@ fn the_same_seed_gives_the_same_answer_and_another_another() {
     }
 }
 
-/// A trace is run as it is: two customers at a time, one server, constant service.
+/// A trace is run unchanged: two customers at a time, one server, constant service.
 #[test]
 fn a_trace_is_served_to_its_last_request() {
     for discipline in [Discipline::Fifo, Discipline::Lifo, Discipline::ProcessorSharing] {
@@ -304,7 +304,7 @@ fn a_trace_is_served_to_its_last_request() {
 }
 
 #[test]
-fn what_never_settles_is_refused_with_what_was_seen() {
+fn an_unstable_station_is_rejected_with_its_growth() {
     let unstable = station(Arrivals::poisson(20.0), Law::exponential_rate(4.0), 3);
     let Err(SimulationError::Unstable { rho, growth_per_s, reached, customers }) =
         simulate(&unstable, RUN, 13)
@@ -330,7 +330,7 @@ fn it_stops_when_it_is_precise_enough() {
 
 /// Sixty runs, each with an interval of 95 %: fewer than 50 hits happen once in a thousand.
 #[test]
-fn the_interval_covers_as_often_as_it_says() {
+fn the_interval_has_its_coverage() {
     let busy = station(Arrivals::poisson(1.6), Law::Exponential { mean_s: 0.5 }, 1);
     let exact = formula(&busy).unwrap().response.mean_s.value;
     let hits = (0..60)
@@ -398,7 +398,7 @@ fn score(station: &Station) -> Estimate {
 /// The table of another simulator, of 10 to 20 runs of 500, in mean services. Means of so few runs vary by some 10 % and
 /// as much again is possible; ratios of the same requests vary by 2 %.
 #[test]
-fn the_order_of_service_is_worth_what_another_simulator_says() {
+fn the_order_of_service_agrees_with_another_simulator() {
     let table =
         [(Discipline::Fifo, 6.35), (Discipline::PreemptivePriority, 4.85), (Discipline::Gittins, 4.81)];
     let fifo = score(&searches(Discipline::Fifo, 1.0)).value;
@@ -414,7 +414,7 @@ fn the_order_of_service_is_worth_what_another_simulator_says() {
 /// Gittins knows the law of a class. Of a uniform law its order is that of weight over remaining range, which
 /// `kendall-station` tests; of as many measured times as a trial has, it is worth the same to 2 %.
 #[test]
-fn gittins_takes_measured_times_for_the_law_that_they_are_of() {
+fn gittins_with_measured_times_agrees_with_their_law() {
     let mut rng = random::stream(4, random::Purpose::Service, 0);
     let uniform = Law::Uniform { low_s: 0.0, high_s: 2.0 };
     let samples_s = (0..500).map(|_| uniform.sample(&mut rng)).collect();

@@ -1,4 +1,4 @@
-//! Reads the reference table.
+//! A reader of the reference table.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a record says of how it came about.
+//! The part of a record that describes its origin.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kendall_system::Settings;
 use super::course::Setting;
 use super::source::{Flow, Source};
 
-/// What a run of these flows is to be.
+/// The description of a run of these flows.
 pub(crate) fn flows(
     flows: &[Flow],
     setting: &Setting,
@@ -36,7 +36,7 @@ pub(crate) fn flows(
     }
 }
 
-/// The command with all its settings, but for where it wrote and printed.
+/// The command with all its settings, except those of output and record.
 pub(crate) fn command(name: &str, settings: &Settings) -> String {
     let mut command = format!("kendall transport {name}");
     for argument in ["flows", "kinds"] {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use kendall_archive::{utc_now, write_json};
 use kendall_flows::{ABOUT, Competition, TOURNAMENT, Tournament, competition, handshakes};
 use kendall_link::LinkSettings;
-use kendall_system::{Caller, Console, Ended, Kind as Values, Parameter, Settings, Subcommand, Subcommands};
+use kendall_system::{
+    Caller, Console, Kind as Values, Parameter, Settings, Subcommand, SubcommandEnd, Subcommands,
+};
 use serde::Serialize;
 
 use super::about;
@@ -25,7 +27,7 @@ use crate::kind::Kind;
 const LINK: Parameter = Parameter {
     name: "link",
     help: "the link, or several in a row with > between them: \"delay=10ms rate=10mbit queue=64k loss=1%\"; the server \
-           sends, so a rate, queue or loss counts on the way back",
+           sends, so a rate, queue or loss applies to its direction",
     kind: Values::Text(|text| {
         LinkSettings::read_row(text).map(drop).map_err(|fault| format!("cannot be used: {fault}"))
     }),
@@ -33,25 +35,25 @@ const LINK: Parameter = Parameter {
 };
 const LASTING: Parameter = Parameter {
     name: "duration",
-    help: "how long flows are measured, after the warm-up",
+    help: "measured time of the flows, after the warm-up",
     kind: Values::Time,
     default: Some("15s"),
 };
 const WARM_UP: Parameter = Parameter {
     name: "warmup",
-    help: "how long flows run before they are measured, once the last has begun",
+    help: "time that flows run before they are measured, once the last has begun",
     kind: Values::Time,
     default: Some("5s"),
 };
 const ECHO: Parameter = Parameter {
     name: "echo",
-    help: "the kind of the echoes beside the flows, 64 bytes each, which show the latency under load: any kind but scp",
+    help: "the kind of the echoes alongside the flows, 64 bytes each, which show the latency under load: any kind but scp",
     kind: Values::Word(|word| read_echo(word).map(drop)),
     default: Some("tcp"),
 };
 const CONGESTION: Parameter = Parameter {
     name: "congestion",
-    help: "congestion control of TCP, at both ends: cubic, reno, bbr; curve and quic have CUBIC of their own",
+    help: "congestion control of TCP, at both ends: cubic, reno, bbr; curve and quic always use their own CUBIC",
     kind: Values::Word(kendall_link::check_congestion_control),
     default: Some("cubic"),
 };
@@ -63,7 +65,7 @@ const SEED: Parameter = Parameter {
 };
 const RECORD: Parameter = Parameter {
     name: "record",
-    help: "new folder for what was measured: the page report.html, near.json every 100 ms, and the link's own record, every 10 ms",
+    help: "new folder for the results: the page report.html, near.json every 100 ms, and the link's own record, every 10 ms",
     kind: Values::File,
     default: None,
 };
@@ -134,7 +136,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 Parameter { default: Some("delay=25ms"), ..LINK },
                 Parameter {
                     name: "count",
-                    help: "connections of each kind, one after the other",
+                    help: "number of connections of each kind, one after the other",
                     kind: Values::Whole { least: 1, most: 10_000 },
                     default: Some("20"),
                 },
@@ -156,7 +158,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
         },
         Subcommand {
             name: "published",
-            about: "Repeat the study of CurveCP from 2011, with its programs and ours: kendall transport published",
+            about: "Repeat the study of CurveCP from 2011, with its programs and kendall's: kendall transport published",
             arguments: &[],
             options: &[LASTING, WARM_UP, ECHO, CONGESTION, SEED, JSON],
             caller: Caller::User,
@@ -181,7 +183,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
     ],
 };
 
-/// Before flows begin, echoes show the latency of the link alone for this long.
+/// How long echoes measure the latency of the link alone before flows begin.
 const IDLE: Duration = Duration::from_secs(2);
 
 fn setting(settings: &Settings, link: &str) -> Setting {
@@ -200,25 +202,25 @@ fn echo(settings: &Settings) -> Source {
         .expect("it has a default that its kind checked")
 }
 
-/// Flows over a link, with echoes beside them.
+/// Flows over a link, with concurrent echoes.
 struct Run<'a> {
     flows: Vec<Flow>,
     link: &'a str,
     echo: Source,
-    /// How long echoes go before flows begin.
+    /// How long echoes run before flows begin.
     idle: Duration,
     /// When the client's address changes.
     moving_after: Option<Duration>,
 }
 
 impl<'a> Run<'a> {
-    /// A run as the options say it.
+    /// A run by the options.
     fn new(flows: Vec<Flow>, settings: &'a Settings) -> Self {
         let moving_after = settings.time("move-after");
         Self { flows, link: link(settings), echo: echo(settings), idle: IDLE, moving_after }
     }
 
-    /// Lets the flows run in a folder, and measures them.
+    /// Runs the flows in a folder, and measures them.
     fn measure(self, settings: &Settings, folder: &Path) -> Result<Competition, String> {
         let Self { flows, link, echo, idle, moving_after } = self;
         let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
@@ -275,22 +277,24 @@ fn print(
     console.print(text)
 }
 
-/// How a run ended in which these flows or connections failed.
-fn ended(failures: usize) -> Ended {
+/// The end of a run in which this many flows or connections failed.
+fn ended(failures: usize) -> SubcommandEnd {
     match failures {
-        0 => Ended::Done,
-        _ => Ended::NotAsExpected(format!("{failures} flows or connections failed; the result says why")),
+        0 => SubcommandEnd::Done,
+        _ => SubcommandEnd::NotAsExpected(format!(
+            "{failures} flows or connections failed; the result has the reasons"
+        )),
     }
 }
 
-fn flows(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn flows(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let flows = read_flows(settings.word("flows").expect("it is required"))?;
     let result = Run::new(flows, settings).measure(settings, Folder::of(settings)?.path())?;
     print(console, settings, &result, &table::competition(&result))?;
     Ok(ended(result.failures.len()))
 }
 
-/// Two flows that shared a link.
+/// The result of two flows that shared a link.
 #[derive(Serialize)]
 struct Pair {
     first: String,
@@ -298,7 +302,7 @@ struct Pair {
     result: Competition,
 }
 
-fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn compete(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let text = settings.word("kinds").expect("it is required");
     let flows = read_contenders(text)?;
     let kinds: Vec<String> = text.split(',').map(str::to_owned).collect();
@@ -313,13 +317,13 @@ fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
     for one in 0..flows.len() {
         for other in one..flows.len() {
             let [first, second] = [one, other].map(|place| kinds[place].clone());
-            console.note(&format!("{first} beside {second}"));
+            console.note(&format!("{first} and {second}"));
             let name = format!("{:03}-{first}-{second}", pairs.len() + 1).replace(':', "-");
             let own = folder.path().join(&name);
             fs::create_dir(&own).map_err(|error| format!("cannot make {}: {error}", own.display()))?;
             let result = Run::new(vec![flows[one], flows[other]], settings).measure(settings, &own)?;
             pairs.push(Pair { first, second, result });
-            // After each pair, so that kendall report makes a page of one that is cut off.
+            // After each pair, so that kendall report can show an interrupted run.
             record.pairs.push(name);
             write_json(&folder.path().join(TOURNAMENT), &record).map_err(|error| error.to_string())?;
         }
@@ -340,7 +344,7 @@ fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
     Ok(ended(failures.len()))
 }
 
-fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn published(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let mut results = Vec::new();
     for row in &ROWS {
         let mut here = Vec::new();
@@ -361,7 +365,7 @@ fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
     Ok(ended(failures.len()))
 }
 
-fn impaired(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn impaired(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let kinds = settings.word("kinds").expect("it is required");
     let (warm_up, lasting) = (time(settings, "warmup"), time(settings, "duration"));
     let mut results = Vec::new();
@@ -383,7 +387,7 @@ fn impaired(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Str
     Ok(ended(failures.len()))
 }
 
-fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let count = settings.whole("count").and_then(|count| u32::try_from(count).ok());
     let count = count.expect("its kind bounds it");
     let mut results = Vec::new();
@@ -407,7 +411,7 @@ fn folder(settings: &Settings) -> PathBuf {
     PathBuf::from(settings.word("folder").expect("it is required"))
 }
 
-fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
+fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let folder = folder(settings);
     let result = server_address().and_then(|at| far::run(&course::plan_in(&folder)?, at, &folder));
     if let Err(why) = &result {
@@ -415,12 +419,12 @@ fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
         kendall_files::replace(&folder.join(TROUBLE), why)
             .map_err(|error| format!("{why}; cannot report it: {error}"))?;
     }
-    result.map(|()| Ended::Done)
+    result.map(|()| SubcommandEnd::Done)
 }
 
-fn near_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
+fn near_end(settings: &Settings, _: &mut dyn Console) -> Result<SubcommandEnd, String> {
     let folder = folder(settings);
     let seen = near::run(&course::plan_in(&folder)?, server_address()?)?;
     course::write_seen(&folder, &seen)?;
-    Ok(Ended::Done)
+    Ok(SubcommandEnd::Done)
 }

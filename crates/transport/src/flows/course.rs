@@ -1,4 +1,5 @@
-//! One run over a link: `kendall link run` with this program at both ends, and what they and the link wrote.
+//! One run over a link: `kendall link run` with this program at both ends, and the files that they and the
+//! link wrote.
 
 use std::env;
 use std::fs;
@@ -12,21 +13,21 @@ use kendall_system::quoted;
 use super::plan::{PLAN, Plan, TROUBLE, Task};
 use super::source::Source;
 
-/// How runs are made.
+/// The setting of runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     /// The link, as settings of hops with > between them.
     pub(crate) link: String,
     /// The congestion control of TCP at both ends.
     pub(crate) congestion: String,
-    /// The seed of what chance decides on the link.
+    /// The seed of the random conditions of the link.
     pub(crate) seed: u64,
 }
 
-/// Does a task, in a folder that is there and empty.
+/// Runs a task in an existing, empty folder.
 ///
 /// # Errors
-/// Says why no link can be emulated, what an end could not do, or what could not be read.
+/// Reports why no link can be emulated, what an end could not do, or what could not be read.
 pub(crate) fn run(task: Task, echo: Source, setting: &Setting, folder: &Path) -> Result<Traces, String> {
     let folder = fs::canonicalize(folder).map_err(|error| cannot("find", folder, &error))?;
     let write = |name: &str, text: String| {
@@ -44,7 +45,7 @@ pub(crate) fn run(task: Task, echo: Source, setting: &Setting, folder: &Path) ->
     }
     if !status.success() {
         return Err(
-            "the run over the link failed; what it printed says why, and `kendall doctor` what works here"
+            "the run over the link failed; its output has the reason, and `kendall doctor` shows what works on this machine"
                 .into(),
         );
     }
@@ -72,7 +73,7 @@ pub(crate) fn plan_in(folder: &Path) -> Result<Plan, String> {
     read_json(&folder.join(PLAN)).map_err(|error| error.to_string())
 }
 
-/// Writes what the near end saw.
+/// Writes the observations of the near end.
 pub(crate) fn write_seen(folder: &Path, seen: &ClientRecord) -> Result<(), String> {
     let path = folder.join(SEEN);
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! What a program at an end of a link finds: the addresses, and what it has cost so far.
+//! The environment of a program at an end of a link: the addresses, and its processor time.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 const OWN: [usize; 2] = [11, 12];
 const ENDED: [usize; 2] = [13, 14];
 
-/// The processor time of this process, and of all programs that it has started and they in turn.
+/// The processor time of this process, and of all its descendants.
 pub(crate) fn processor_s() -> f64 {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     let own_s = used.tv_sec as f64 + used.tv_nsec as f64 / 1e9;
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn the_time_of_programs_that_were_started_counts_while_they_run_and_after() {
         let before_s = processor_s();
-        // The shell's child works, so that there is a grandchild.
+        // The shell has a child that works, so there is a grandchild.
         let work = "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read line); true";
         let mut shell = Command::new("sh")
             .args(["-c", work])

@@ -1,4 +1,4 @@
-//! The server's end of the link: a server of each kind, and what all of them cost.
+//! The server's end of the link: a server of each kind, and their total cost.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,7 +17,7 @@ use super::plan::{EVERY, Plan, Task};
 use super::roam;
 use super::source::Source;
 use crate::kind::Kind;
-use crate::server::{Options, Server};
+use crate::server::{Server, TransportOptions};
 
 const CONNECTIONS: usize = 256;
 
@@ -26,10 +26,10 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
     if let Task::Flows { moving_after: Some(_), .. } = plan.task {
         client_address().and_then(roam::expect)?;
     }
-    // TCP last: the other end takes it as the sign that all are there.
+    // TCP last: the other end takes it as the sign that all servers are ready.
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tcp).chain([Kind::Tcp]);
     let ours = kinds.map(|kind| (kind, Source::Ours(kind).address(at)));
-    // A tunnel's address is not there yet.
+    // The address of a tunnel does not exist yet.
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let within = plan
         .tunnels()
@@ -41,7 +41,7 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
     };
     for (kind, listen) in echo.into_iter().chain(within).chain(ours) {
         let threads = NonZeroUsize::MIN;
-        let options = Options { kind, listen, connections: CONNECTIONS, threads, stamps: None };
+        let options = TransportOptions { kind, listen, connections: CONNECTIONS, threads, stamps: None };
         let server = Server::bind(&options).map_err(|error| error.to_string())?;
         let serve = move || server.run_until(std::future::pending());
         let spawned = thread::Builder::new().name(kind.name().into()).spawn(serve);

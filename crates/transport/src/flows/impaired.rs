@@ -1,4 +1,4 @@
-//! What impairs a link, one condition after another, and what a flow of each kind gets there.
+//! The impairments of a link, one condition after another, and the result of a flow of each kind.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use kendall_flows::Competition;
 use kendall_stats::number::significant;
 use serde::Serialize;
 
-/// How much of the measured time passes before the client's address changes.
+/// The share of the measured time that passes before the client's address changes.
 const MOVING_AFTER: f64 = 1.0 / 3.0;
-/// A pause that is this close to all the time that was left has no end.
+/// A pause that ends this close to the end of the run counts as endless.
 const TICKS: f64 = 0.3;
 
 /// A condition of the link or of the client's network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Condition {
     name: &'static str,
-    /// What the text of the link ends with, beside its own settings.
+    /// The settings appended to those of the link.
     adds: &'static str,
     shows: Shows,
 }
 
-/// What says how a flow endures a condition.
+/// The figure that shows how a flow sustains a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
     Goodput,
     LongestPause,
-    /// The same, where the client's address changes.
+    /// The same, for a change of the client's address.
     PauseOfMove,
 }
 
@@ -55,7 +55,7 @@ impl Condition {
         (self.shows == Shows::PauseOfMove).then(|| warm_up + time.mul_f64(MOVING_AFTER))
     }
 
-    /// What a run says; `time` is that of its measured span.
+    /// The figure of a run; `time` is the length of its measured span.
     fn value(&self, result: &Competition, time: Duration) -> Option<Value> {
         let flow = result.flows.first()?;
         Some(match self.shows {
@@ -69,13 +69,13 @@ impl Condition {
     }
 }
 
-/// What a flow of one kind got in one condition.
+/// The result of a flow of one kind in one condition.
 #[derive(Debug, Serialize)]
 pub(crate) struct Impaired {
     pub(crate) kind: String,
     condition: &'static str,
     link: String,
-    /// `None` where it could not run, which `failures` says.
+    /// `None` if it could not run; `failures` has the reason.
     value: Option<Value>,
     pub(crate) failures: Vec<String>,
 }
@@ -116,7 +116,7 @@ impl Impaired {
     }
 }
 
-/// The rows of a table: a kind each.
+/// The rows of a table, one per kind.
 pub(crate) fn rows(results: &[Impaired]) -> Vec<Vec<String>> {
     let heads = CONDITIONS.iter().map(|condition| condition.name.to_owned());
     let head = ["Mbit/s, or longest pause".to_owned()].into_iter().chain(heads).collect();

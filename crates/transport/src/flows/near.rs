@@ -1,4 +1,4 @@
-//! The client's end of the link: receives the flows, or shakes hands again and again, and writes down what it saw.
+//! The client's end of the link: receives the flows, or repeats handshakes, and records its observations.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -30,9 +30,9 @@ use crate::transport::{Connection, Duplex, Moved};
 /// How long to wait for a server that does not listen yet.
 const PATIENCE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(100);
-/// The same within what is measured.
+/// The interval of polling within a measurement.
 const POLL: Duration = Duration::from_millis(5);
-/// Bytes of an echo beside the flows, and the pause between two.
+/// The size of the echoes alongside the flows, and the pause between two.
 const ECHO_BYTES: usize = 64;
 const ECHO_EVERY: Duration = Duration::from_millis(50);
 /// An echo that takes longer is lost.
@@ -40,12 +40,12 @@ const ECHO_LIMIT: Duration = Duration::from_secs(10);
 /// A handshake that takes longer has failed.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Does what the plan says, and gives what it saw.
+/// Runs the plan, and returns the observations.
 pub(crate) fn run(plan: &Plan, to: IpAddr) -> Result<ClientRecord, String> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the near end: {error}"))?;
     runtime.block_on(async {
-        // The last that the far end starts.
+        // The last server that the far end starts.
         wait_for(Source::Ours(Kind::Tcp).address(to)).await?;
         match &plan.task {
             Task::Flows { flows, idle, lasting, moving_after } => {
@@ -77,7 +77,7 @@ async fn wait_for(address: SocketAddr) -> Result<(), String> {
     timeout(PATIENCE, connected).await.map_err(|_| format!("nothing listens at {address}"))
 }
 
-/// Where flows come from, and what goes beside them.
+/// The source of the flows, and the concurrent activities.
 #[derive(Clone, Copy)]
 struct Ends<'a> {
     to: IpAddr,
@@ -107,7 +107,7 @@ async fn compete(
         tokio::spawn(async move {
             sleep(idle + after).await;
             let changed = client_address().and_then(roam::change);
-            // No flow may be left to hear of it.
+            // No flow may be left to be notified.
             let _ = move_now.send(true);
             changed
         })
@@ -125,7 +125,7 @@ async fn compete(
                 (source, LinkDirection::Up) => upload(source, to, arrived, is_moved).await,
                 (source, LinkDirection::Down) => receive(source, to, arrived, is_moved).await,
             };
-            let why = ended.err().unwrap_or_else(|| "the server ended it".into());
+            let why = ended.err().unwrap_or_else(|| "the server closed it".into());
             format!("flow {} ({}): {why}", number + 1, flow.source)
         }));
     }
@@ -155,8 +155,8 @@ async fn compete(
     }
     match echoes.await {
         Ok(Ok(echoes)) => seen.echoes = echoes,
-        Ok(Err(error)) => seen.failures.push(format!("the echoes beside the flows: {error}")),
-        Err(error) => seen.failures.push(format!("the echoes beside the flows: {error}")),
+        Ok(Err(error)) => seen.failures.push(format!("the echoes alongside the flows: {error}")),
+        Err(error) => seen.failures.push(format!("the echoes alongside the flows: {error}")),
     }
     seen
 }
@@ -183,9 +183,9 @@ async fn connect(source: Source, to: IpAddr) -> io::Result<Connection> {
     kind.transport().connect(source.address(to)).await
 }
 
-/// Receives the bytes of a program that others wrote, and counts them.
+/// Receives the bytes of a third-party program, and counts them.
 async fn receive_from(peer: Peer, to: IpAddr, secrets: &Path, arrived: &AtomicU64) -> Result<(), String> {
-    // Its server may need longer than ours to start.
+    // Its server may take longer to start than kendall's.
     loop {
         if let Ok(mut command) = peer.client(to, Source::Peer(peer).port(), Wish::Zeros, secrets) {
             let mut child = start(&mut command)?;
@@ -199,7 +199,7 @@ async fn receive_from(peer: Peer, to: IpAddr, secrets: &Path, arrived: &AtomicU6
     }
 }
 
-/// Sends a flow, and counts the bytes that have arrived by the server's reports, until it fails.
+/// Sends a flow, and counts the bytes that have arrived according to the server's reports, until it fails.
 async fn upload(
     source: Source,
     to: IpAddr,
@@ -252,7 +252,7 @@ async fn count(stream: &mut (impl AsyncRead + Unpin), arrived: &AtomicU64) -> Re
     }
 }
 
-/// Has a connection follow the client to its new address. Returns only where that fails, with the reason.
+/// Moves a connection to the client's new address. Only returns if that fails, with the reason.
 async fn follow(moved: Option<Moved>, mut is_moved: watch::Receiver<bool>) -> String {
     let changed = is_moved.wait_for(|is_moved| *is_moved).await.map(|_| ());
     if let (Ok(()), Some(moved)) = (changed, moved)
@@ -263,7 +263,7 @@ async fn follow(moved: Option<Moved>, mut is_moved: watch::Receiver<bool>) -> St
     std::future::pending().await
 }
 
-/// Echoes on one connection for this long.
+/// Sends echoes on one connection for this long.
 async fn echoes(
     source: Source,
     to: IpAddr,
@@ -307,11 +307,11 @@ async fn echoes(
     Ok(seen)
 }
 
-/// A program that others wrote, once its server sends back what it gets.
+/// Starts a third-party program, and waits until its server echoes.
 async fn answering(peer: Peer, to: IpAddr, secrets: &Path) -> io::Result<(Box<dyn Duplex>, Child)> {
     let from = tokio::time::Instant::now();
     loop {
-        // Its server may need longer than ours to start.
+        // Its server may take longer to start than kendall's.
         let answered = async {
             let mut command = peer.client(to, ECHO_PORT, Wish::Echo, secrets).map_err(io::Error::other)?;
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -333,11 +333,12 @@ async fn answering(peer: Peer, to: IpAddr, secrets: &Path) -> io::Result<(Box<dy
     }
 }
 
-/// Connects again and again, a byte each time.
+/// Connects repeatedly, with one byte each.
 async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> ClientRecord {
     let mut seen = ClientRecord::default();
     let from = tokio::time::Instant::now();
-    // What a tunnel's program sends before its other end is there waits for seconds, and is not of a handshake.
+    // The packets that a tunnel's program sends before its other end exists wait for seconds, and do not belong to
+    // a handshake.
     let mut is_ready = !matches!(source, Source::Tunnel(_));
     while seen.handshakes_ns.len() < count as usize && seen.failures.len() < 5 {
         let began_ns = now_ns();
@@ -350,7 +351,7 @@ async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> Client
                 }
                 seen.handshakes_ns.push(arrived_ns - began_ns);
             }
-            // A server that others wrote may not have started yet.
+            // A third-party server may not have started yet.
             Err(_) if seen.handshakes_ns.is_empty() && from.elapsed() < PATIENCE => sleep(RETRY).await,
             Err(why) => seen.failures.push(why),
         }
@@ -358,7 +359,7 @@ async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> Client
     seen
 }
 
-/// Connects for a byte; when it arrived.
+/// Connects for a byte; returns when it arrived.
 async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<i64, String> {
     match source {
         Source::Ours(_) => exchange(source, to).await.map_err(|error| error.to_string()),
@@ -366,7 +367,7 @@ async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<i64, Str
             let program = tunnel.join(SocketAddr::new(to, source.port()), secrets).await?;
             let arrived_ns = loop {
                 match exchange(source, to).await {
-                    // Its device is not there yet.
+                    // Its device does not exist yet.
                     Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => sleep(POLL).await,
                     ended => break ended.map_err(|error| error.to_string()),
                 }
@@ -383,7 +384,7 @@ async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<i64, Str
     }
 }
 
-/// Fetches a byte from the laboratory's server and ends the connection; when the byte arrived.
+/// Fetches a byte from the laboratory's server and ends the connection; returns when the byte arrived.
 async fn exchange(source: Source, to: IpAddr) -> io::Result<i64> {
     let mut stream = connect(source, to).await?.stream;
     stream.write_all(&Head::Send(1).encode()).await?;
@@ -391,7 +392,7 @@ async fn exchange(source: Source, to: IpAddr) -> io::Result<i64> {
     let arrived_ns = now_ns();
     stream.shutdown().await?;
     if let Source::Tunnel(_) = source {
-        // The end of the connection has to pass before the tunnel ends.
+        // The end of the connection must pass before the tunnel ends.
         let _ = timeout(PATIENCE, stream.read(&mut [0; 1])).await;
     }
     Ok(arrived_ns)

@@ -1,7 +1,7 @@
-//! Programs that others wrote, as sources of bytes beside ours: OpenSSH, and the reference implementation of CurveCP in Debian's
+//! Third-party programs as additional sources of bytes: OpenSSH, and the reference implementation of CurveCP in Debian's
 //! nacl-tools.
 //!
-//! At the far end each gets keys of its own in a folder that both ends share, and sends zeros for as long as its client listens.
+//! At the far end each gets a separate pair of keys in a folder that both ends share, and sends zeros while its client receives.
 
 use std::fs;
 use std::net::IpAddr;
@@ -14,39 +14,40 @@ use tokio::process::{Child, Command};
 const NAME: &str = "transport.test";
 const EXTENSION: &str = "31415926535897932384626433832795";
 const SSHD: &str = "/usr/sbin/sshd";
-/// The file that scp copies, as long as a transfer may be.
+/// The file that scp copies, large enough for the longest transfer.
 const SCP_FILE: &str = "scp-file";
 const MOST_BYTES: u64 = 1 << 40;
 const HOST: &str = "host";
 const CLIENT: &str = "client";
-/// The one folder without which sshd does not start.
+/// The only folder without which sshd does not start.
 const SSHD_NEEDS: &str = "/run/sshd";
 
-/// A program that others wrote.
+/// A third-party program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// OpenSSH: `ssh HOST cat /dev/zero`.
     Ssh,
-    /// `scp -O` of OpenSSH: the legacy protocol writes in order, so its target can be a pipe. That of SFTP needs a file, which a fast link
+    /// `scp -O` of OpenSSH: the legacy protocol writes in order, so its target can be a pipe. The SFTP protocol needs a file, with
+    /// which a fast link would fill the disk.
     /// would fill the disk with.
     Scp,
     /// `curvecpserver` and `curvecpclient`.
     Nacl,
 }
 
-/// What a client does with a peer's server.
+/// The exchange of a client with a peer's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Receive zeros without end.
     Zeros,
     /// Receive a byte, and end.
     OneByte,
-    /// Receive what it sends.
+    /// Receive its own bytes back.
     Echo,
 }
 
 impl Wish {
-    /// The command that sends it.
+    /// The remote command for it.
     fn command(self) -> &'static [&'static str] {
         match self {
             Self::Zeros => &["cat", "/dev/zero"],
@@ -85,7 +86,7 @@ impl Peer {
         }
     }
 
-    /// The client, whose standard output is what arrives, and whose standard input is what it sends, if anything.
+    /// Starts the client; its standard output is the received bytes, and its standard input the bytes to send, if any.
     pub(crate) fn client(self, to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Command, String> {
         match self {
             Self::Ssh => Ok(ssh(to, port, wish, folder)),
@@ -105,7 +106,7 @@ pub(super) async fn run(command: &mut Command, package: &str) -> Result<Vec<u8>,
     Err(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// Makes the file that scp copies: zeros, which take no space on the disk.
+/// Creates the file that scp copies: zeros, which take no space on the disk.
 fn make_file(wish: Wish, path: &Path) -> Result<(), String> {
     let bytes = match wish {
         Wish::Zeros => MOST_BYTES,
@@ -166,7 +167,7 @@ fn host(address: IpAddr) -> String {
     }
 }
 
-/// What both clients of OpenSSH take: the key, and no files or questions of the user's.
+/// The options for both clients of OpenSSH: the key, and neither the user's files nor prompts.
 fn options(peer: Peer, command: &mut Command, folder: &Path) {
     command.args(["-F", "none", "-i"]).arg(key(peer, CLIENT, folder));
     for option in
@@ -180,7 +181,7 @@ async fn serve_nacl(at: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<
     run(Command::new("curvecpmakekey").arg("nacl-key").current_dir(folder), "nacl-tools").await?;
     let printed =
         run(Command::new("curvecpprintkey").arg("nacl-key").current_dir(folder), "nacl-tools").await?;
-    // A client that finds the file finds the whole key.
+    // A client that finds the file finds the complete key.
     kendall_files::replace(&folder.join("nacl-key.hex"), printed)
         .map_err(|error| format!("cannot write the key into {}: {error}", folder.display()))?;
     let mut command = Command::new("curvecpserver");
@@ -193,7 +194,7 @@ fn nacl(to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Command, Str
     let key = key.map_err(|error| format!("the key of nacl's server is not there yet: {error}"))?;
     let mut command = Command::new("curvecpclient");
     command.args([NAME, key.trim(), &to.to_string(), &port.to_string(), EXTENSION]);
-    // What arrives is at descriptor 6, what is to leave goes to 7. The shell ends with the last of them.
+    // Received bytes are on descriptor 6, bytes to send go to 7. The shell ends with the last program.
     let script = if wish == Wish::Echo { "cat <&6 & exec cat >&7" } else { "exec cat <&6" };
     command.args(["curvecpmessage", "-c", "sh", "-c", script]);
     Ok(command)

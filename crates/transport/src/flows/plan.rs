@@ -1,4 +1,4 @@
-//! What the two ends of a link and their caller agree on: the plan, files and ports.
+//! The conventions of the two ends of a link and their caller: the plan, files and ports.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use super::peer::Peer;
 use super::source::{Flow, Source};
 use super::tunnel::Tunnel;
 
-/// The plan of a run, as its caller writes it into the folder that all share.
+/// The plan of a run, which its caller writes into the shared folder.
 pub(crate) const PLAN: &str = "plan.json";
-/// What went wrong at the far end, if anything.
+/// The error of the far end, if any.
 pub(crate) const TROUBLE: &str = "far.error";
-/// How often both ends write down what they see.
+/// The interval at which both ends record their observations.
 pub(crate) const EVERY: Duration = Duration::from_millis(100);
-/// What both ends are to do.
+/// The plan of both ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) task: Task,
-    /// What carries the echoes beside the flows.
+    /// The source of the echoes alongside the flows.
     pub(crate) echo: Source,
-    /// The congestion control of TCP within tunnels; that of the link is the link's.
+    /// The congestion control of TCP within tunnels; the link sets its own.
     pub(crate) congestion: String,
-    /// A folder for keys that exist for this run only, outside the record.
+    /// A folder for keys of this run only, outside the record.
     pub(crate) secrets: PathBuf,
 }
 
@@ -36,12 +36,12 @@ pub(crate) enum Task {
 }
 
 impl Plan {
-    /// The programs that others wrote and that its flows or handshakes need.
+    /// The third-party programs for its flows or handshakes.
     pub(crate) fn peers(&self) -> Vec<Peer> {
         Peer::ALL.into_iter().filter(|peer| self.needs(Source::Peer(*peer))).collect()
     }
 
-    /// The tunnels that it needs.
+    /// The tunnels for its flows or handshakes.
     pub(crate) fn tunnels(&self) -> Vec<Tunnel> {
         let is_needed = |tunnel: &Tunnel| {
             let source = Source::Tunnel(*tunnel);
@@ -50,7 +50,7 @@ impl Plan {
         Tunnel::ALL.into_iter().filter(is_needed).collect()
     }
 
-    /// The folder of the keys of a program that answers echoes; its flows have their own.
+    /// The folder of the keys of a program that answers echoes; its flows have separate ones.
     pub(crate) fn echo_secrets(&self) -> PathBuf {
         self.secrets.join("echo")
     }

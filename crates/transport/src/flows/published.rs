@@ -1,4 +1,4 @@
-//! The study of CurveCP from 2011, row by row: what it printed, and what the same programs and ours get here.
+//! The study of CurveCP from 2011, row by row: its results, and those of the same programs and kendall's here.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::source::{Flow, Source, read_flows};
 
-/// How much later than the TCP flow the other one begins, so that TCP is at full speed by then.
+/// How much later than the TCP flow the other one begins, so that TCP has reached full speed.
 const LATER: Duration = Duration::from_secs(3);
-/// A round trip of 20 ms; a queue of 120 ms at 10 Mbit/s and of 40 ms at 100. The study does not say what its link was.
+/// A round trip of 20 ms; a queue of 120 ms at 10 Mbit/s and of 40 ms at 100. The study does not describe its link.
 const SLOW: &str = "delay=10ms rate=10mbit queue=150k";
 const FAST: &str = "delay=10ms rate=100mbit queue=500k";
 
@@ -20,21 +20,21 @@ pub(crate) struct Row {
     /// The link.
     pub(crate) link: &'static str,
     measure: Measure,
-    /// What takes part here.
+    /// The sources that take part.
     sources: &'static [&'static str],
-    /// What the study printed of SSH, SCP and HTTPS, and of CurveCP.
+    /// The study's results for SSH, SCP and HTTPS, and for CurveCP.
     others: &'static str,
     curve: &'static str,
 }
 
-/// What a row says of a source.
+/// The figure of a row for a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     /// The goodput of a flow alone.
     Alone,
-    /// The goodput of this many flows together, beside one of TCP that began earlier.
+    /// The total goodput of this many flows, together with one of TCP that began earlier.
     BesideTcp(usize),
-    /// The median round trip of small messages on a connection that is open, without flows.
+    /// The median round trip of small messages on an open connection, without flows.
     Latency,
 }
 
@@ -43,7 +43,7 @@ const FILLERS: &[&str] = &["ssh", "scp", "https", "nacl", "curve"];
 /// scp does not answer.
 const ANSWERERS: &[&str] = &["ssh", "https", "nacl", "curve"];
 
-/// What the study measured: its table, and what it says in words of several flows and of latency.
+/// The results of the study: its table, and its statements on several flows and on latency.
 pub(crate) const ROWS: [Row; 6] = [
     Row {
         name: "10 Mbit/s alone",
@@ -77,7 +77,7 @@ pub(crate) const ROWS: [Row; 6] = [
         others: "–",
         curve: "120",
     },
-    // The study does not say how many.
+    // The study does not give the number.
     Row {
         name: "100 Mbit/s, 4 flows beside TCP",
         link: FAST,
@@ -114,12 +114,12 @@ impl Row {
         }
     }
 
-    /// What carries the echoes beside the flows, where the row says it.
+    /// The source of the echoes alongside the flows, if the row needs them.
     pub(crate) fn echo(&self, source: Source) -> Option<Source> {
         (self.measure == Measure::Latency).then_some(source)
     }
 
-    /// What a run says of its source.
+    /// The figure of a run for its source.
     fn value(&self, result: &Competition) -> Option<Value> {
         let goodput = |count| {
             let own = result.flows.iter().rev().take(count);
@@ -133,23 +133,23 @@ impl Row {
     }
 }
 
-/// What was measured for a row.
+/// The results for a row.
 #[derive(Debug, Serialize)]
 pub(crate) struct Reproduced {
     row: &'static str,
     link: &'static str,
-    /// What the study printed, in kB/s.
+    /// The study's result, in kB/s.
     published_others: &'static str,
     published_curve: &'static str,
-    /// What each source gets here.
+    /// The result of each source here.
     pub(crate) here: Vec<Here>,
 }
 
-/// What one source gets.
+/// The result of one source.
 #[derive(Debug, Serialize)]
 pub(crate) struct Here {
     pub(crate) source: Source,
-    /// `None` where it could not run, which `failures` says.
+    /// `None` if it could not run; `failures` has the reason.
     #[serde(flatten)]
     value: Option<Value>,
     pub(crate) failures: Vec<String>,
@@ -204,7 +204,7 @@ impl Reproduced {
 pub(crate) const HEADS: [&str; 8] =
     ["kB/s", "SSH, SCP, HTTPS in 2011", "ssh", "scp", "https", "CurveCP in 2011", "nacl", "curve"];
 
-/// What the reader has to know of the comparison.
+/// The note for readers on the comparison.
 pub(crate) const NOTE: &str = "The columns \"in 2011\" are of a study, on other machines and links. Its sizes are not expected here, only its \
      direction: the reference programs of CurveCP (nacl) do not fill a fast link and give way to TCP. The link's own round trip is in the \
      latency of messages; ssh and nacl also pass them through pipes to programs at both ends.";

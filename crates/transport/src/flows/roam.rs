@@ -1,6 +1,6 @@
-//! The client's address changes while flows run, as when a laptop goes from one network to another.
+//! A change of the client's address while flows run, as when a laptop moves from one network to another.
 //!
-//! Both ends are namespaces that exist for this run only; `ip` of iproute2 changes the one and prepares the other.
+//! Both ends are namespaces of this run only; `ip` of iproute2 changes one and prepares the other.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -11,7 +11,7 @@ const NEW: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 /// The network of the link.
 const NETWORK: &str = "10.0.0.0/24";
 
-/// Runs `ip` and gives what it prints.
+/// Runs `ip` and returns its output.
 pub(super) fn ip(arguments: &str) -> Result<String, String> {
     let output = Command::new("ip").args(arguments.split(' ')).output();
     let output = output.map_err(|error| format!("cannot run ip: {error}; install iproute2"))?;
@@ -21,7 +21,8 @@ pub(super) fn ip(arguments: &str) -> Result<String, String> {
     Err(format!("ip {arguments} failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// At the server's end: lets packets find the client at its new address, too, as nothing on a link asks for addresses.
+/// At the server's end: lets packets find the client at its new address, too, because a link has no address
+/// resolution.
 pub(crate) fn expect(client: IpAddr) -> Result<(), String> {
     let known = ip(&format!("neigh show {client} dev {DEVICE}"))?;
     let mut words = known.split_whitespace().skip_while(|word| *word != "lladdr");
@@ -32,9 +33,9 @@ pub(crate) fn expect(client: IpAddr) -> Result<(), String> {
     }
 }
 
-/// At the client's end: the old address goes, the new one comes.
+/// At the client's end: replaces the old address by the new one.
 pub(crate) fn change(client: IpAddr) -> Result<(), String> {
-    // The new one first: with its last address, a device loses all that it knows of its neighbours.
+    // The new one first: without an address, a device loses its neighbour table.
     ip(&format!("addr add {NEW}/32 dev {DEVICE}"))?;
     ip(&format!("addr del {client}/24 dev {DEVICE}"))?;
     ip(&format!("route replace {NETWORK} dev {DEVICE} src {NEW}")).map(drop)

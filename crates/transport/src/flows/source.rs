@@ -1,4 +1,4 @@
-//! Flows as the user writes them: "curve", "3xtcp", "quic+5", "ssh".
+//! Flows in the user's notation: "curve", "3xtcp", "quic+5", "ssh".
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,13 +15,13 @@ use crate::kind::Kind;
 /// The most flows of a run.
 const MOST: usize = 64;
 
-/// What makes a flow.
+/// The source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) enum Source {
     /// A transport of the laboratory.
     Ours(Kind),
-    /// A program that others wrote.
+    /// A third-party program.
     Peer(Peer),
     /// TCP within a tunnel.
     Tunnel(Tunnel),
@@ -55,7 +55,7 @@ impl Source {
         ours.chain(Peer::ALL.map(Self::Peer)).chain(Tunnel::ALL.map(Self::Tunnel))
     }
 
-    /// The laboratory's transport that carries its bytes; none is of a program that others wrote.
+    /// The laboratory's transport that carries its bytes; `None` for a third-party program.
     pub(crate) fn kind(self) -> Option<Kind> {
         match self {
             Self::Ours(kind) => Some(kind),
@@ -106,16 +106,16 @@ impl From<Source> for String {
 /// A flow of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Flow {
-    /// What makes it.
+    /// Its source.
     pub(crate) source: Source,
     /// How much later than the first flows it begins.
     pub(crate) after: Duration,
-    /// Which way its bytes go.
+    /// The direction of its bytes.
     #[serde(default)]
     pub(crate) way: LinkDirection,
 }
 
-/// One that begins at once: "curve", "up:curve".
+/// A flow that begins at once: "curve", "up:curve".
 impl FromStr for Flow {
     type Err = String;
 
@@ -130,8 +130,8 @@ impl FromStr for Flow {
     }
 }
 
-/// Reads flows with commas between them: "3xtcp,curve+5,up:quic" is three of TCP, one of CurveCP that begins 5 s later, and one of QUIC
-/// from client to server.
+/// Parses flows with commas between them: "3xtcp,curve+5,up:quic" is three of TCP, one of CurveCP that begins 5 s later, and one of
+/// QUIC from client to server.
 pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
     let mut flows = Vec::new();
     for one in text.split(',') {
@@ -154,12 +154,12 @@ pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
     Ok(flows)
 }
 
-/// Reads kinds that compete, with commas between them: "curve,up:tcp".
+/// Parses kinds that compete, with commas between them: "curve,up:tcp".
 pub(crate) fn read_contenders(text: &str) -> Result<Vec<Flow>, String> {
     text.split(',').map(str::parse).collect()
 }
 
-/// Reads the name of a source that can answer.
+/// Parses the name of a source that can answer.
 pub(crate) fn read_echo(name: &str) -> Result<Source, String> {
     match name.parse()? {
         Source::Peer(Peer::Scp) => Err("scp copies and does not answer; write another kind".to_owned()),
@@ -167,7 +167,7 @@ pub(crate) fn read_echo(name: &str) -> Result<Source, String> {
     }
 }
 
-/// Reads names of sources to connect with, with commas between them.
+/// Parses names of sources to connect with, with commas between them.
 pub(crate) fn read_connections(text: &str) -> Result<Vec<Source>, String> {
     text.split(',').map(str::parse).collect()
 }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_flow_is_refused_in_words() {
+    fn invalid_flows_are_rejected() {
         for (text, word) in [
             ("udp", "write one of curve"),
             ("tcp+x", "seconds"),

@@ -90,7 +90,7 @@ pub(crate) fn competition(result: &Competition) -> String {
     text
 }
 
-/// The share that a flow of each row gets beside a flow of each column.
+/// The share of a flow of each row when it competes with a flow of each column.
 pub(crate) fn matrix(kinds: &[String], share: impl Fn(&str, &str) -> Option<f64>) -> String {
     let head = ["share of".to_owned()].into_iter().chain(kinds.iter().map(|kind| format!("beside {kind}")));
     let mut rows = vec![head.collect()];

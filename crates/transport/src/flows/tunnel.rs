@@ -1,7 +1,7 @@
 //! TCP within a tunnel between the two ends of the link: `kendall curve tunnel`, and WireGuard in user space.
 //!
-//! The far end makes the keys of both ends, in the folder that both share. Both tunnels need a TUN device, so the right CAP_NET_ADMIN and
-//! `ip` of iproute2.
+//! The far end creates the keys of both ends, in the shared folder. Both tunnels need a TUN device, so the capability CAP_NET_ADMIN
+//! and `ip` of iproute2.
 
 use std::env;
 use std::fs;
@@ -18,18 +18,18 @@ use tokio::time::{Instant, sleep, timeout};
 use super::peer::{run, start};
 use super::roam::ip;
 
-/// The name that our server proves.
+/// The name that kendall's server proves.
 const NAME: &str = "transport.test";
 const SERVER: &str = "server";
 const CLIENT: &str = "client";
-/// Of what WireGuard adds to a packet, the IPv6 form (its paper, section 5.4): 80 bytes, below an Ethernet of 1,500.
+/// The MTU for WireGuard's IPv6 overhead (its paper, section 5.4): 80 bytes, below an Ethernet of 1,500.
 const WIREGUARD_MTU: u16 = 1420;
 const WIREGUARD_GO: &str = "wireguard-go";
-/// How long a tunnel's program has to make its device.
+/// The time for a tunnel's program to create its device.
 const PATIENCE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(10);
 
-/// A tunnel that TCP goes through.
+/// A tunnel that carries TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tunnel {
     /// `kendall curve tunnel`: packets on a stream of CurveCP.
@@ -66,8 +66,8 @@ impl Tunnel {
         self.inside(1).into()
     }
 
-    /// Lets TCP within it use this congestion control, once the device of this end is there. The link's own route does not count for what
-    /// goes through the device.
+    /// Sets the congestion control of TCP within it, once the device of this end exists. The link's own route does not apply to
+    /// packets through the device.
     pub(crate) async fn use_congestion_control(self, name: &str) -> Result<(), String> {
         let network = format!("{}/24", self.inside(0));
         let until = Instant::now() + PATIENCE;
@@ -82,7 +82,7 @@ impl Tunnel {
             }
             sleep(RETRY).await;
         };
-        // Before the route that the address brought, which has none.
+        // Before the route that the address created, which has none.
         ip(&format!("route prepend {network} dev {device} congctl {name}")).map(drop)
     }
 
@@ -98,7 +98,7 @@ impl Tunnel {
         }
     }
 
-    /// Joins it from the client's end, once the server has made the keys.
+    /// Joins it from the client's end, once the server has created the keys.
     pub(crate) async fn join(self, to: SocketAddr, keys: &Path) -> Result<Child, String> {
         let until = Instant::now() + PATIENCE;
         while !keys.join(self.name()).exists() {
@@ -114,16 +114,16 @@ impl Tunnel {
     }
 }
 
-/// Has a tunnel's program remove its device and its control socket, and end.
+/// Lets a tunnel's program remove its device and its control socket, and exit.
 pub(crate) async fn leave(mut program: Child) {
     let process = program.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     if process.is_some_and(|process| kill_process(process, Signal::TERM).is_ok()) {
-        // What does not end in time is killed when it is dropped.
+        // A program that does not exit in time is killed when it is dropped.
         let _ = timeout(PATIENCE, program.wait()).await;
     }
 }
 
-/// Marks that all keys of a tunnel are there.
+/// Marks the keys of a tunnel as complete.
 fn publish(tunnel: Tunnel, keys: &Path) -> Result<(), String> {
     fs::write(keys.join(tunnel.name()), "").map_err(|error| cannot_write(keys, &error))
 }
@@ -188,7 +188,7 @@ async fn start_wireguard(
     end: &str,
     more: &[&str],
 ) -> Result<Child, String> {
-    // The control socket is in a folder that all namespaces share, so the name belongs to this process.
+    // The control socket is in a folder that all namespaces share, so the name includes this process.
     let device = format!("wg{}", process::id());
     let mut command = Command::new(WIREGUARD_GO);
     let child = start(command.args(["-f", &device]), "wireguard-go")?;
@@ -200,7 +200,7 @@ async fn start_wireguard(
     loop {
         let mut set = Command::new("wg");
         set.args(["set", &device, "private-key"]).arg(keys.join(format!("wireguard-{end}")));
-        // What belongs to the device comes before the peer, what belongs to the peer after it.
+        // Settings of the device come before the peer, settings of the peer after it.
         let (of_device, of_peer) = if end == SERVER { (more, &[][..]) } else { (&[][..], more) };
         set.args(of_device).args(["peer", public.trim(), "allowed-ips", &allowed]).args(of_peer);
         match run(&mut set, "wireguard-tools").await {

@@ -1,4 +1,4 @@
-//! CurveCP, by this project's own implementation.
+//! CurveCP, by kendall's own implementation.
 
 use std::io;
 use std::net::SocketAddr;

@@ -25,10 +25,10 @@ use crate::error::TransportError;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Transport};
 
-/// Pieces between the writer of a body and hyper, and the bytes of each.
+/// The number of pieces between the writer of a body and hyper, and their size.
 const PIECES: usize = 4;
 const PIECE_BYTES: usize = 64 << 10;
-/// How long a connection may take to send what was written, once its streams are gone.
+/// How long a connection may take to send the written bytes, once its streams are dropped.
 const LINGER: Duration = Duration::from_secs(10);
 
 /// Its name in files, URLs and reports.
@@ -45,7 +45,7 @@ impl Transport for Https {
             let stream = connector.connect(laboratory::server_name(), stream).await?;
             let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
             let (mut sender, driver) = shaken.map_err(io::Error::other)?;
-            // Its errors come out at the streams.
+            // The streams report its errors.
             let alive = drive(async move { drop(driver.await) });
             let (write, body) = outgoing();
             let request = Request::builder().method(Method::POST).uri("/").header("host", laboratory::host());
@@ -65,7 +65,7 @@ impl Transport for Https {
     }
 }
 
-/// Waits for the head of the one request of a connection.
+/// Waits for the head of a connection's only request.
 async fn accept(stream: server::TlsStream<TcpStream>, client_port: u16) -> io::Result<Connection> {
     let (give, taken) = oneshot::channel();
     let give = Mutex::new(Some(give));
@@ -76,7 +76,7 @@ async fn accept(stream: server::TlsStream<TcpStream>, client_port: u16) -> io::R
     let alive = drive(async move {
         let service = service_fn(service);
         let mut http = hyper::server::conn::http1::Builder::new();
-        // Its errors come out at the streams. Clients of the laboratory do not ask twice on one connection.
+        // The streams report its errors. Clients of the laboratory send one request per connection.
         drop(http.keep_alive(false).serve_connection(TokioIo::new(stream), service).await);
     });
     let (write, read) = taken.await.map_err(|_| io::Error::other("the client sent no request of HTTP"))?;
@@ -84,8 +84,8 @@ async fn accept(stream: server::TlsStream<TcpStream>, client_port: u16) -> io::R
     Ok(Connection { stream: Box::new(stream), client_port, moved: None })
 }
 
-/// Runs hyper beside the streams of a connection, until it is done, or for [`LINGER`] after the returned value is dropped: a peer
-/// that neither sends nor reads does not keep the connection open.
+/// Runs hyper alongside the streams of a connection, until it is done, or for [`LINGER`] after the returned value is dropped: a
+/// peer that neither sends nor reads does not keep the connection open.
 fn drive(hyper: impl Future<Output = ()> + Send + 'static) -> oneshot::Sender<()> {
     let (alive, gone) = oneshot::channel();
     tokio::spawn(async move {
@@ -111,7 +111,7 @@ fn respond(
     match give {
         Some(give) if request.method() == Method::POST => {
             let read = Reading::Body(request.into_body(), Bytes::new());
-            // Where the server no longer waits, the answer's body ends at once.
+            // If the server no longer waits, the answer's body ends at once.
             drop(give.send((write, read)));
         }
         _ => *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED,
@@ -146,13 +146,13 @@ struct Streams {
     _alive: oneshot::Sender<()>,
 }
 
-/// The body to be read.
+/// The state of the body to be read.
 enum Reading {
-    /// The head of the answer is on its way.
+    /// The head of the answer has not arrived.
     Head(BoxFuture<'static, hyper::Result<Response<Incoming>>>),
-    /// The body, and what is left of its last piece.
+    /// The body, and the rest of its last piece.
     Body(Incoming, Bytes),
-    /// No answer will come; the error has been returned.
+    /// There will be no answer; the error has been returned.
     Failed,
 }
 
@@ -209,7 +209,7 @@ impl AsyncWrite for Streams {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-        // The head of a request leaves once hyper is polled, which the first write has to do.
+        // The head of a request is sent once hyper is polled, which the first write must do.
         if let Reading::Head(answer) = &mut self.read
             && let Poll::Ready(answer) = answer.as_mut().poll(context)
         {

@@ -12,7 +12,7 @@ use crate::error::TransportError;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transport, any_port};
 
-/// What a receiver may have outstanding, so that flow control is not what is measured: about what Linux grants TCP.
+/// The receive window, large enough that flow control does not limit the measurement: about what Linux grants TCP.
 const WINDOW_BYTES: u32 = 6 << 20;
 
 /// Its name in files, URLs and reports.

@@ -1,4 +1,4 @@
-//! TCP, in the clear. Small messages leave at once (no Nagle), as in every other kind.
+//! TCP, unencrypted. Small messages are sent at once (no Nagle), as in every other kind.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use crate::error::TransportError;
 use crate::transport::{BoxFuture, Connection, Listener, Opening, Transport};
 
-/// Connections that wait in the kernel.
+/// The most connections that wait in the kernel.
 const BACKLOG: u32 = 1024;
 
 /// Its name in files, URLs and reports.
@@ -40,7 +40,7 @@ pub(super) async fn dial(to: SocketAddr) -> io::Result<(TcpStream, u16)> {
     Ok((stream, port))
 }
 
-/// A server whose connections begin as ones of TCP: `open` makes what the client asked for of each.
+/// A server whose connections begin as TCP; `open` completes each.
 pub(super) struct OverTcp<F> {
     listener: TcpListener,
     address: SocketAddr,
@@ -79,7 +79,7 @@ where
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Opening>> {
         Box::pin(async move {
             let (stream, from) = self.listener.accept().await?;
-            // A connection that is gone already fails in its handshake or at its first read.
+            // A connection that is already closed fails in its handshake or at its first read.
             let _ = stream.set_nodelay(true);
             Ok((self.open)(stream, from.port()))
         })

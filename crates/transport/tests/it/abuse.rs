@@ -1,11 +1,11 @@
-//! Clients that do what clients should not.
+//! Clients that violate the protocol.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use kendall_transport::protocol::{Head, MOST_BYTES};
-use kendall_transport::{Kind, Options};
+use kendall_transport::{Kind, TransportOptions};
 
 use crate::serving::{options, start};
 
@@ -23,14 +23,14 @@ fn answers(to: std::net::SocketAddr) -> bool {
 }
 
 #[test]
-fn bytes_that_are_no_request_end_their_connection_and_no_other() {
+fn invalid_bytes_end_their_connection_and_no_other() {
     let server = start(&options(Kind::Tcp));
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &Head::Send(MOST_BYTES + 1).encode(), b"x\0\0\0\0\0\0\0\0"]
     {
         let mut stream = connect(server.address);
         stream.write_all(bytes).unwrap();
         let mut answer = Vec::new();
-        // An end or a reset: in any case no bytes.
+        // An end or a reset, but no bytes.
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.is_empty(), "{answer:?}");
         assert!(answers(server.address));
@@ -39,8 +39,8 @@ fn bytes_that_are_no_request_end_their_connection_and_no_other() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_closed_and_places_come_back() {
-    let server = start(&Options { connections: 2, ..options(Kind::Tcp) });
+fn connections_beyond_the_limit_are_closed_and_the_limit_frees_up() {
+    let server = start(&TransportOptions { connections: 2, ..options(Kind::Tcp) });
     let mut held: Vec<TcpStream> = (0..2).map(|_| connect(server.address)).collect();
     for stream in &mut held {
         stream.write_all(&Head::Send(1).encode()).unwrap();

@@ -31,7 +31,7 @@ fn every_operation_is_answered_over_every_transport() {
         for (operation, bytes) in [
             (Operation::Bulk, 3_000_001),
             (Operation::Echo, 1),
-            // Far more than what sockets hold: both ways flow at the same time.
+            // Far more than sockets buffer: both directions flow at the same time.
             (Operation::Echo, 2_000_003),
             (Operation::Handshake, 1),
         ] {

@@ -1,11 +1,11 @@
-//! A server that runs while a test does.
+//! A server that runs for the duration of a test.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use kendall_transport::{Kind, Options, Server, TransportError};
+use kendall_transport::{Kind, Server, TransportError, TransportOptions};
 use tokio::sync::oneshot;
 
 pub(crate) struct Running {
@@ -22,12 +22,12 @@ impl Running {
     }
 }
 
-pub(crate) fn options(kind: Kind) -> Options {
+pub(crate) fn options(kind: Kind) -> TransportOptions {
     let threads = NonZeroUsize::MIN;
-    Options { kind, listen: ([127, 0, 0, 1], 0).into(), connections: 64, threads, stamps: None }
+    TransportOptions { kind, listen: ([127, 0, 0, 1], 0).into(), connections: 64, threads, stamps: None }
 }
 
-pub(crate) fn start(options: &Options) -> Running {
+pub(crate) fn start(options: &TransportOptions) -> Running {
     let server = Server::bind(options).unwrap();
     let address = server.address();
     let (stop, stopped) = oneshot::channel();
@@ -35,6 +35,6 @@ pub(crate) fn start(options: &Options) -> Running {
     Running { address, stop, thread: thread::spawn(|| server.run_until(until)) }
 }
 
-pub(crate) fn stamped(kind: Kind, file: PathBuf) -> Options {
-    Options { stamps: Some(file), ..options(kind) }
+pub(crate) fn stamped(kind: Kind, file: PathBuf) -> TransportOptions {
+    TransportOptions { stamps: Some(file), ..options(kind) }
 }

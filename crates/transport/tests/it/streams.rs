@@ -43,7 +43,7 @@ fn each_side_sends_its_bytes_and_ends_its_own_stream() {
 }
 
 #[test]
-fn a_taken_address_is_refused_in_words() {
+fn an_address_in_use_is_reported() {
     for kind in Kind::ALL {
         within(async {
             let first = kind.transport().listen(([127, 0, 0, 1], 0).into()).unwrap();

@@ -1,4 +1,4 @@
-//! Uploads: the server takes the bytes of a client, compares them, and reports how many have arrived.
+//! Uploads: the server receives the bytes of a client, compares them, and reports the progress.
 
 use kendall_transport::Kind;
 use kendall_transport::protocol::{Head, Pattern};
@@ -7,10 +7,10 @@ use tokio::runtime::Builder;
 
 use crate::serving::{options, start};
 
-/// More than a window of any transport, so that the server has to take bytes while the client sends.
+/// More than a window of any transport, so that the server must read while the client sends.
 const BYTES: u64 = 3_000_000;
 
-/// Uploads over a transport, with the byte at a place changed if one is named. The last report, if the server has sent any.
+/// Uploads over a transport, optionally with one byte changed. Returns the last report, if the server has sent any.
 fn last_report(kind: Kind, changed: Option<usize>) -> Option<u64> {
     let server = start(&options(kind));
     let to = server.address;
@@ -23,7 +23,7 @@ fn last_report(kind: Kind, changed: Option<usize>) -> Option<u64> {
         }
         changed.into_iter().for_each(|place| upload[place] ^= 1);
         let send = async {
-            // A server that has refused it takes no more.
+            // A server that has rejected it reads no more.
             let head = writer.write_all(&Head::Take(BYTES).encode()).await;
             head.is_ok() && writer.write_all(&upload).await.is_ok() && writer.flush().await.is_ok()
         };
@@ -50,7 +50,7 @@ fn reports_grow_to_all_bytes_over_every_transport() {
 }
 
 #[test]
-fn an_upload_with_a_wrong_byte_is_never_reported_as_whole() {
+fn an_upload_with_a_wrong_byte_is_never_reported_as_complete() {
     for kind in Kind::ALL {
         assert!(last_report(kind, Some(2_000_000)).is_none_or(|bytes| bytes <= 2_000_000), "{kind}");
     }

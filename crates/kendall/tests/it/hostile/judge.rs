@@ -88,7 +88,7 @@ fn message(stderr: &str, code: i32, start: &Start<'_>) -> Result<(), String> {
     // Without arguments that it needs, a command shows its help.
     let is_help = code == 2 && stderr.contains("\nUsage: ");
     // What runs at the ends of a link says itself what is wrong.
-    let is_of_link = messages.len() == 2 && messages[1].contains("what it printed says why");
+    let is_of_link = messages.len() == 2 && messages[1].contains("its output has the reason");
     // The shell that runs the user's line speaks for itself, and `kendall link run` passes its status on.
     let is_of_shell = arguments[0] == "link" && stderr.starts_with("/bin/sh: ");
     if messages.len() != 1 && !is_of_link && !(messages.is_empty() && (is_help || is_of_shell)) {

@@ -52,7 +52,8 @@ fn an_open_network_is_its_stations() {
     assert_eq!((answer.bottleneck, approximate(&answer)), (Some(1), None));
 }
 
-/// Feedback makes 1/(1 − p) visits of one, and the mean response is that of the M/M/1 that serves them all at once.
+/// Feedback turns one visit into 1/(1 − p), and the mean response is that of the M/M/1 that serves them all at
+/// once.
 #[test]
 fn feedback_is_more_service() {
     let cpu = Node { arrivals: Some(Arrivals::poisson(3.0)), ..node("cpu", 0.1, 1) };
@@ -101,7 +102,7 @@ fn one_station_is_the_network_of_one_node() {
 }
 
 #[test]
-fn classes_go_their_own_ways() {
+fn classes_have_their_own_routes() {
     let class = |name: &str, share, ways: Option<&[(&str, &str, f64)]>| RoutedClass {
         name: name.into(),
         share,
@@ -119,11 +120,15 @@ fn classes_go_their_own_ways() {
     let doubt = approximate(&network_formula(&network).unwrap()).unwrap();
     assert!(doubt.contains("though web breaks the product form"), "{doubt}");
     network.nodes[0].discipline = Discipline::ProcessorSharing;
-    assert_eq!(approximate(&network_formula(&network).unwrap()), None, "shared servers do not mind");
+    assert_eq!(
+        approximate(&network_formula(&network).unwrap()),
+        None,
+        "shared servers keep the product form"
+    );
 }
 
 #[test]
-fn what_no_formula_knows_is_named_with_its_station() {
+fn a_station_without_a_formula_is_named() {
     let said = |change: fn(&mut Node)| {
         let mut network = web_and_database(20.0);
         change(&mut network.nodes[0]);

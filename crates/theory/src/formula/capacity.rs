@@ -7,17 +7,17 @@ use super::poisson::{Sides, Window, ln_chance};
 use super::solution::Solution;
 use super::tails::{Distributions, NoWait, Tails};
 
-/// The largest room that is answered.
+/// The largest capacity with an answer.
 pub(super) const MOST: u64 = 10_000_000;
-/// Up to this number of waiting places, tails are added up place by place; beyond, their sums have a closed form.
+/// Up to this number of waiting positions, tails are added up one by one; beyond, their sums have a closed form.
 const FEW: u64 = 64;
 /// Where the ratio of the chances differs from one by less than this over all places, their logarithm is taken as
 /// small: the closed sums would lose digits there, and the neglected square is smaller still.
 const ALL_BUT_EQUAL: f64 = 1e-5;
 
 /// The waiting and response times of the accepted requests of M/M/m/K, in order of arrival.
-pub(super) struct Room {
-    /// The chance that an accepted request finds a free server.
+pub(super) struct LimitedTimes {
+    /// The probability that an accepted request finds a free server.
     p_free: f64,
     /// Probabilities that it finds m, m + 1, …, K − 1 requests before it: their number, the logarithm of the first one, and ρ, the
     /// ratio of each to the one before.
@@ -28,7 +28,7 @@ pub(super) struct Room {
     service_s: f64,
 }
 
-impl Distributions for Room {
+impl Distributions for LimitedTimes {
     /// P(W > t): with j requests waiting before it, fewer than j + 1 departures by t.
     fn waiting(&self, t_s: f64) -> f64 {
         let departures = self.servers * t_s / self.service_s;
@@ -54,14 +54,14 @@ impl Distributions for Room {
                 + self.waiting(t_s);
         }
         if self.servers == 1.0 {
-            // Its own service is one more of the same.
+            // Its own service is one more of the same stages.
             return self.still_waiting(self.ln_first - self.ln_ratio(), self.places as f64 + 1.0, departures);
         }
         self.p_free * libm::exp(-t_s / self.service_s) + self.waiting(t_s) + self.in_service(departures)
     }
 }
 
-impl Room {
+impl LimitedTimes {
     fn ahead(&self, j: u64) -> f64 {
         libm::exp(self.ln_first + j as f64 * self.ln_ratio())
     }
@@ -168,14 +168,14 @@ impl Geometric {
     }
 }
 
-/// Means, variances and tails of M/M/m/K with K > m. A load above m is welcome.
+/// Means, variances and tails of M/M/m/K with K > m. A load above m is valid.
 pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> Solution {
     let (moments, room) = moments(rate_per_s, service_s, servers, capacity);
     Solution { tails: Tails::of(room), ..moments }
 }
 
-/// Means and variances, and that of which the tails are.
-fn moments(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> (Solution, Room) {
+/// Means and variances, and the distribution for the tails.
+fn moments(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> (Solution, LimitedTimes) {
     let (m, load, places) = (f64::from(servers), rate_per_s * service_s, capacity - u64::from(servers));
     let j = places as f64;
     // Up to a factor: the chances of fewer than m requests together, of exactly m, and of K; and the sums over the
@@ -192,12 +192,12 @@ fn moments(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> (Sol
     let scale = if load <= m { first } else { 1.0 };
     let accepted = free + scale * all;
     let p_wait = scale * all / accepted;
-    // The stages to wait for are one more than those ahead, which are counted from either end.
+    // The number of stages to wait for is one more than those ahead, which are counted from either end.
     let (mean, square) = (ahead / all, squares / all);
     let stages = if load <= m { mean + 1.0 } else { j - mean };
     let drain_per_s = m / service_s;
     let waiting_s = p_wait * stages / drain_per_s;
-    // Of who waits, Var W = (E[J] + Var J)/θ²; and of all, p·(Var + (1 − p)·mean²).
+    // For waiting requests, Var W = (E[J] + Var J)/θ²; for all, p·(Var + (1 − p)·mean²).
     let spread = (square - mean * mean).max(0.0) + stages;
     let variance = p_wait * (spread + (1.0 - p_wait) * stages * stages) / drain_per_s.powi(2);
     let ln_first = if load <= m {
@@ -205,7 +205,7 @@ fn moments(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> (Sol
     } else {
         (j - 1.0) * ln_quotient(m, load) - libm::log(accepted)
     };
-    let room = Room { p_free: free / accepted, places, ln_first, load, servers: m, service_s };
+    let room = LimitedTimes { p_free: free / accepted, places, ln_first, load, servers: m, service_s };
     let moments = Solution {
         source: "M/M/m/K (Gross, Shortle, Thompson and Harris 2008, section 2.5)",
         approximate: None,
@@ -243,13 +243,13 @@ pub(super) fn loss(rate_per_s: f64, service: Law, servers: u32) -> Solution {
 mod tests {
     use super::*;
 
-    /// The closed sums against the sums place by place, below saturation, at it, next to it and above.
+    /// The closed sums compared with the sums one by one, below saturation, at it, next to it and above.
     #[test]
     fn the_closed_sums_are_those_of_the_places() {
         let (places, service_s) = (60u64, 0.5);
         for servers in [1u32, 2, 7, 50] {
             let m = f64::from(servers);
-            // The last but one has σ = 1, and is as good as that next to it.
+            // The last but one has σ = 1, and is as accurate as its neighbour.
             let loads = [0.3 * m, 0.97 * m, m * (1.0 - 1e-9), m, m * (1.0 + 1e-6), 1.3 * m, 5.0 * m, m - 1.0];
             for load in loads.into_iter().filter(|load| *load > 0.0) {
                 let (_, room) = moments(load / service_s, service_s, servers, u64::from(servers) + places);
