@@ -18,7 +18,7 @@ use kendall_stats::number::{self, significant};
 use crate::gate::Gate;
 use crate::interrupt::ctrl_c;
 use crate::options::{positive_time, share};
-use crate::record::new_folder;
+use crate::record::{ensure_new, new_folder};
 use crate::systems::SYSTEMS;
 use crate::target::{Target, TargetSettings};
 use crate::{INTERRUPTED, print, quiet};
@@ -89,14 +89,9 @@ fn load_share(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
-    let folder = match &options.record {
-        Some(folder) => new_folder(folder).map(|()| folder.clone())?,
-        None => {
-            let folder = Path::new("results/validate").join(kendall_archive::folder_stamp());
-            new_folder(&folder)?;
-            folder
-        }
-    };
+    let in_results = || Path::new("results/validate").join(kendall_archive::folder_stamp());
+    let folder = options.record.clone().unwrap_or_else(in_results);
+    ensure_new(&folder)?;
     let cancel = ctrl_c()?;
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let setting =
@@ -106,6 +101,8 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
         ensure!(file.exists(), "there is no experiment file {}", file.display());
         let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
         let experiment = kendall_experiment::read(file, SYSTEMS)?;
+        // The server's log is the first file in it.
+        new_folder(&folder)?;
         with_server(&experiment, &program, &folder, |server| {
             let setting = setting(server.servers.clone());
             options.run(server.target, server.workload, &setting, &folder, &cancel)

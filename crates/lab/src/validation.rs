@@ -209,6 +209,9 @@ impl Validation<'_> {
     ) -> Result<ValidationReport, ValidationError> {
         let light = light_load(self.workload, self.setting, cancel)?;
         tell(&ValidationEvent::Light(&light));
+        // A server that does not answer leaves no folder.
+        fs::create_dir_all(self.folder)
+            .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
         let mut series = Series { of: self, cancel, folders: Vec::new(), made: 0, repeated: 0 };
         let users = (FULL * light.users()).min(MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();

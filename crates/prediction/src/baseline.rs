@@ -94,7 +94,7 @@ impl Observed {
     }
 }
 
-/// What a level says to those who look at a mean and a quantile.
+/// The mean and a quantile of a level.
 struct Measured {
     rho: f64,
     mean_s: f64,

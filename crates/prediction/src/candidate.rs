@@ -182,7 +182,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// From measured levels. A noisy level has no kink of its own: levels lie on the least-squares line through them. Without a
+    /// From measured levels, by the least-squares line through them, so that noise puts no kink into the path. Without a
     /// capacity, `growth` is the relative growth of the service time from the highest level to saturation.
     pub(crate) fn through(
         levels: &[(f64, f64)],

@@ -3,14 +3,14 @@
 //! A curve through mean response times predicts means, with intervals that decide nothing near saturation. This crate uses every single
 //! response time instead:
 //!
-//! 1. Each candidate station (so many servers, first come first served or processor sharing, some time outside) implies a service time
-//!    for each request, exactly ([`implied`]).
-//! 2. Candidates compete by how well they predict whole distributions at loads that were held out ([`score`]).
-//! 3. What the data leave open (the candidate, the service law, the capacity, the growth of service times with load, the speed of the
-//!    machine) is drawn, and each draw is simulated for as many requests as the planned run has ([`posterior`], [`predict`]).
+//! 1. Each candidate station (a number of servers, a discipline, a delay outside) implies a service time for each request, exactly
+//!    (`implied`).
+//! 2. Candidates compete by their predictions of whole distributions at loads that were held out (`score`).
+//! 3. Whatever the data leave open is drawn: the candidate, the service law, the capacity, the growth of service times with load, and the
+//!    speed of the machine. Each draw is simulated for the number of requests of the planned run (`posterior`, `predict`).
 //!
-//! So an interval says what a run of that length will measure. The capacity matters most: near saturation an error of 1 % in it moves
-//! p99 by 7 % at 85 % utilisation, and by 14 % at 93 %.
+//! So an interval contains what a run of that length will measure. The capacity matters most: an error of 1 % in it moves p99 by 7 % at
+//! 85 % utilisation, and by 14 % at 93 %.
 //!
 //! This crate reads no clock and does no I/O.
 
