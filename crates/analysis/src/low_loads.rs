@@ -18,8 +18,6 @@ use crate::unstamped::Beforehand;
 /// The capacity of a server differs by this share from one minute to the next, where it was measured only once: what other programs, the
 /// host and the temperature of the processor do.
 const CAPACITY_SD: f64 = 0.01;
-/// A few measurements may agree by accident; no capacity is steadier than this.
-const LEAST_CAPACITY_SD: f64 = 0.003;
 /// Users without think time are out for at least this share of the time.
 const BUSY: f64 = 0.95;
 
@@ -36,19 +34,12 @@ pub struct LowLoads {
     pub left_out: Vec<String>,
 }
 
-impl LowLoads {
-    /// The capacity, if it was measured.
-    pub fn capacity_per_s(&self) -> Option<f64> {
-        Some(self.observed.as_ref().ok()?.capacity()?.per_s)
-    }
-}
-
 /// What was read of the loads of one group.
 #[derive(Default)]
 struct Gathered {
     blocks: Vec<(f64, Block)>,
-    /// Throughputs of closed populations that do not think, by the number of users.
-    closed_per_s: Vec<(u32, f64)>,
+    /// Closed populations that do not think.
+    closed: Vec<FullLoad>,
     capacity_per_s: Option<f64>,
     known: Option<KnownStation>,
     classes: Vec<String>,
@@ -122,7 +113,7 @@ impl Gathered {
             return Ok(());
         }
         match full_load(result) {
-            Some(point) => self.closed_per_s.push(point),
+            Some(point) => self.closed.push(point),
             None => self
                 .left_out
                 .push(format!("{name}: its users think, so its rate depends on the response times")),
@@ -131,10 +122,11 @@ impl Gathered {
     }
 
     fn end(self, group: String) -> LowLoads {
-        let capacity = capacity(&self.closed_per_s).or(self.capacity_per_s.map(|per_s| Capacity {
+        let capacity = capacity(&self.closed).or(self.capacity_per_s.map(|per_s| Capacity {
             per_s,
             relative_sd: CAPACITY_SD,
             blocks: 1,
+            requests: f64::INFINITY,
         }));
         LowLoads {
             group,
@@ -145,24 +137,36 @@ impl Gathered {
     }
 }
 
-/// Users that are never without a request, and how many requests per second they got answered.
-fn full_load(result: &TrialResult) -> Option<(u32, f64)> {
+/// A closed population that is never without a request.
+struct FullLoad {
+    users: u64,
+    throughput_per_s: f64,
+    answered: u64,
+}
+
+/// What a load says of the capacity; `None` where its users think.
+fn full_load(result: &TrialResult) -> Option<FullLoad> {
     let of_clients = || Some((result.clients.as_ref()?.throughput_per_s, result.clients.as_ref()?.in_system));
     let of_stream = || Some((result.seen.as_ref()?.throughput_per_s?, result.seen.as_ref()?.in_flight?));
     let (throughput_per_s, in_flight) = of_stream().or_else(of_clients)?;
     let users = result.run.max_in_flight;
-    (in_flight.value >= BUSY * users as f64)
-        .then_some((users.min(u64::from(u32::MAX)) as u32, throughput_per_s.value))
+    let answered = result.run.ended[0];
+    (in_flight.value >= BUSY * users as f64).then_some(FullLoad {
+        users,
+        throughput_per_s: throughput_per_s.value,
+        answered,
+    })
 }
 
 /// The most that closed populations got, over those of one size.
-fn capacity(closed_per_s: &[(u32, f64)]) -> Option<Capacity> {
-    let of = |users: u32| {
-        let all: Vec<f64> =
-            closed_per_s.iter().filter(|point| point.0 == users).map(|point| point.1).collect();
+fn capacity(closed: &[FullLoad]) -> Option<Capacity> {
+    let of = |users: u64| {
+        let same = || closed.iter().filter(move |load| load.users == users);
+        let all: Vec<f64> = same().map(|load| load.throughput_per_s).collect();
         let per_s = mean(&all);
         let relative_sd = if all.len() > 1 { variance(&all).sqrt() / per_s } else { CAPACITY_SD };
-        Capacity { per_s, relative_sd: relative_sd.max(LEAST_CAPACITY_SD), blocks: all.len() as u32 }
+        let requests = same().map(|load| load.answered as f64).sum::<f64>() / all.len() as f64;
+        Capacity { per_s, relative_sd, blocks: all.len() as u32, requests }
     };
-    closed_per_s.iter().map(|point| of(point.0)).max_by(|a, b| a.per_s.total_cmp(&b.per_s))
+    closed.iter().map(|load| of(load.users)).max_by(|a, b| a.per_s.total_cmp(&b.per_s))
 }

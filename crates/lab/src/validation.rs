@@ -219,8 +219,8 @@ impl Validation<'_> {
         for round in 0..self.rounds {
             tell(&ValidationEvent::Round(round + 1));
             series.round(round, capacity_per_s, users, tell)?;
-            if let Some(measured) = series.observed()?.capacity_per_s() {
-                capacity_per_s = measured;
+            if let Some(measured) = series.observed()?.observed?.capacity() {
+                capacity_per_s = measured.per_s;
             }
         }
         let (mut loads, mut no_prediction) = (Vec::new(), Vec::new());

@@ -247,6 +247,12 @@ pub(crate) struct Fitted {
 }
 
 impl Fitted {
+    /// The squared coefficient of variation of the service times of the highest level.
+    pub(crate) fn scv(&self) -> f64 {
+        let services_s = self.levels.last().map_or(&[][..], |level| &level.services_s);
+        kendall_stats::variance(services_s) / kendall_stats::mean(services_s).powi(2)
+    }
+
     pub(crate) fn of(candidate: Candidate, observed: &Observed) -> Self {
         let is_stamped = observed.is_stamped();
         let law = |level: &Level| LevelLaw::of(level, candidate, is_stamped);
@@ -255,9 +261,20 @@ impl Fitted {
 
     /// The path of the mean service time through the first levels, with these weights of their chunks.
     pub(crate) fn path(&self, weights: &[Vec<f64>], capacity_per_s: Option<f64>, growth: f64) -> Path {
+        self.slower_path(weights, 1.0, capacity_per_s, growth)
+    }
+
+    /// The same if the measured service times were this many times as long.
+    pub(crate) fn slower_path(
+        &self,
+        weights: &[Vec<f64>],
+        slower: f64,
+        capacity_per_s: Option<f64>,
+        growth: f64,
+    ) -> Path {
         let levels = self.levels.iter().zip(weights);
         let means: Vec<(f64, f64)> =
-            levels.map(|(level, weights)| (level.rate_per_s, level.mean_s(weights))).collect();
+            levels.map(|(level, weights)| (level.rate_per_s, slower * level.mean_s(weights))).collect();
         Path::through(&means, self.candidate.servers, capacity_per_s, growth)
     }
 }

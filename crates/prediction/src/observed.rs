@@ -45,7 +45,9 @@ pub struct Block {
     pub(crate) first: usize,
     /// The mean time by which requests were sent after they were due.
     pub(crate) lag_s: f64,
-    /// Requests without an answer.
+    /// All requests that were sent.
+    pub(crate) sent: usize,
+    /// Requests without a right answer.
     pub(crate) lost: usize,
 }
 
@@ -73,9 +75,9 @@ impl Block {
             .collect();
         requests.sort_by(|a, b| a.sent_s.total_cmp(&b.sent_s));
         let first = requests.partition_point(|request| request.sent_s < seconds(warmup_ns));
-        let lost = rows.iter().filter(|row| !answered(row)).count();
+        let lost = rows.iter().filter(|row| row.outcome != Outcome::Answered).count();
         let lag_s = if lags_s.is_empty() { 0.0 } else { kendall_stats::mean(&lags_s) };
-        Self { by_completion: by_completion(&requests), requests, first, lag_s, lost }
+        Self { by_completion: by_completion(&requests), requests, first, lag_s, sent: rows.len(), lost }
     }
 
     /// The same, but only the first requests.
@@ -168,7 +170,22 @@ pub struct Capacity {
     pub relative_sd: f64,
     /// How many measurements the mean is of.
     pub blocks: u32,
+    /// The answers that each of them counted.
+    pub requests: f64,
 }
+
+impl Capacity {
+    /// The relative standard deviation of the capacity in another minute. Part of the spread of the measurements is that they counted few
+    /// requests: the throughput of n services has a relative variance of scv/n, which is not the server's.
+    pub(crate) fn another_sd(&self, scv: f64) -> f64 {
+        let counted = scv / self.requests.max(1.0);
+        let drift = (self.relative_sd.powi(2) - counted).max(STEADIEST.powi(2));
+        (drift + (drift + counted) / f64::from(self.blocks.max(1))).sqrt()
+    }
+}
+
+/// No server is steadier than this from one minute to the next.
+const STEADIEST: f64 = 0.003;
 
 /// The station that a server was started as.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,7 +218,7 @@ pub enum NothingObserved {
          for a minute"
     )]
     TooFew,
-    #[error("{0:.1} % of the requests had no answer; a prediction needs loads that the server answers")]
+    #[error("{0:.1} % of the requests had no right answer; a prediction needs loads that the server answers")]
     Lost(f64),
 }
 
@@ -215,7 +232,7 @@ impl Observed {
         capacity: Option<Capacity>,
         known: Option<KnownStation>,
     ) -> Result<Self, NothingObserved> {
-        let requests: usize = blocks.iter().map(|(_, block)| block.requests.len() + block.lost).sum();
+        let requests: usize = blocks.iter().map(|(_, block)| block.sent).sum();
         let lost: usize = blocks.iter().map(|(_, block)| block.lost).sum();
         if lost * 100 > requests {
             return Err(NothingObserved::Lost(100.0 * lost as f64 / requests as f64));

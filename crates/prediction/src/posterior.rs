@@ -29,8 +29,6 @@ pub(crate) struct Draw {
     pub(crate) candidate: Candidate,
     pub(crate) services: Services,
     pub(crate) path: Path,
-    /// Service times at the predicted load are this much longer than in the measured ones.
-    pub(crate) slower: f64,
 }
 
 /// All candidates with their scores.
@@ -156,19 +154,14 @@ impl<'a> Posterior<'a> {
         }
         let at = self.best(&weights);
         let fitted = &self.fitted[at].0;
-        let capacity_per_s = self.observed.capacity.map(|capacity| {
-            // The capacity in another minute: how it varies, and how well its mean is known.
-            let sd = capacity.relative_sd * (1.0 + 1.0 / f64::from(capacity.blocks.max(1))).sqrt();
-            capacity.per_s * libm::exp(sd * normal(&mut rng))
-        });
+        let capacity_per_s = self
+            .observed
+            .capacity
+            .map(|capacity| capacity.per_s * libm::exp(capacity.another_sd(fitted.scv()) * normal(&mut rng)));
         let growth = GROWTH * normal(&mut rng);
-        let path = fitted.path(&weights, capacity_per_s, growth);
-        Draw {
-            candidate: fitted.candidate,
-            services: Services::of(&fitted.levels, &weights),
-            path,
-            slower: libm::exp(self.speed_sd * normal(&mut rng)),
-        }
+        let slower = libm::exp(self.speed_sd * normal(&mut rng));
+        let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
+        Draw { candidate: fitted.candidate, services: Services::of(&fitted.levels, &weights), path }
     }
 }
 

@@ -279,7 +279,7 @@ impl Predictor {
         let mut visits: Vec<Visit> = (0..n).map(arrive).collect();
         let servers = question.servers.unwrap_or(draw.candidate.servers);
         let mix = self.mix(draw, question)?;
-        let service_s = draw.service_s(question, mix.as_ref()) * draw.slower;
+        let service_s = draw.service_s(question, mix.as_ref());
         match mix {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
@@ -351,10 +351,10 @@ impl Draw {
     }
 
     fn capacity_per_s(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
-        self.more(servers, mix) * self.path.capacity_per_s / self.slower
+        self.more(servers, mix) * self.path.capacity_per_s
     }
 
-    /// The mean service time of the measured mix at the utilisation of the question, before the speed of the day.
+    /// The mean service time of the measured mix at the utilisation of the question.
     fn service_s(&self, question: &Question, mix: Option<&Mix>) -> f64 {
         self.path.service_s(question.rate_per_s / self.more(question.servers, mix))
     }

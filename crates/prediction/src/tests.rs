@@ -74,7 +74,7 @@ impl Truth {
     }
 
     fn measured_capacity(&self) -> Option<Capacity> {
-        Some(Capacity { per_s: self.capacity_per_s(), relative_sd: 0.003, blocks: 4 })
+        Some(Capacity { per_s: self.capacity_per_s(), relative_sd: 0.003, blocks: 4, requests: 1e4 })
     }
 
     fn predictor(&self) -> Predictor {
