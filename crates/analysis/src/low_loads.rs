@@ -6,6 +6,7 @@ use kendall_archive::read_trial;
 use kendall_evidence::RowClass;
 use kendall_experiment::{Combination, RunError, RunFolder};
 use kendall_prediction::{Block, Capacity, KnownStation, NothingObserved, Observed};
+use kendall_stats::number::significant;
 use kendall_stats::{mean, variance};
 use kendall_system::{Home, System};
 
@@ -18,6 +19,8 @@ use crate::unstamped::Beforehand;
 /// The capacity of a server differs by this share from one minute to the next, where it was measured only once: what other programs, the
 /// host and the temperature of the processor do.
 const CAPACITY_SD: f64 = 0.01;
+/// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
+const FALLS: f64 = 0.9;
 /// Users without think time are out for at least this share of the time.
 const BUSY: f64 = 0.95;
 
@@ -32,6 +35,8 @@ pub struct LowLoads {
     pub observed: Result<Observed, NothingObserved>,
     /// Loads that were left out, each with the reason.
     pub left_out: Vec<String>,
+    /// Reasons to doubt any prediction, as sentences.
+    pub doubts: Vec<String>,
 }
 
 /// What was read of the loads of one group.
@@ -122,6 +127,9 @@ impl Gathered {
     }
 
     fn end(self, group: String) -> LowLoads {
+        let points: Vec<(u64, f64)> =
+            self.closed.iter().map(|load| (load.users, load.throughput_per_s)).collect();
+        let doubts = falling_throughput(&points).into_iter().collect();
         let capacity = capacity(&self.closed).or(self.capacity_per_s.map(|per_s| Capacity {
             per_s,
             relative_sd: CAPACITY_SD,
@@ -133,8 +141,26 @@ impl Gathered {
             classes: self.classes,
             observed: Observed::new(self.blocks, capacity, self.known),
             left_out: self.left_out,
+            doubts,
         }
     }
+}
+
+/// Whether throughput falls as users are added, as a sentence: a burst may then become an overload that does not end, which no station
+/// with a fixed capacity does.
+pub fn falling_throughput(points: &[(u64, f64)]) -> Option<String> {
+    let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let beyond = points.iter().filter(|point| point.0 > most.0);
+    let least = beyond.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|least| least.1 < FALLS * most.1)?;
+    Some(format!(
+        "throughput falls from {}/s with {} users to {}/s with {}: the server loses capacity as its queue grows, so at high load a burst may \
+         become an overload that does not end. Predictions assume that the capacity stays; limit the number of requests that the server \
+         works on at once",
+        significant(most.1, 3),
+        most.0,
+        significant(least.1, 3),
+        least.0
+    ))
 }
 
 /// A closed population that is never without a request.
@@ -169,4 +195,18 @@ fn capacity(closed: &[FullLoad]) -> Option<Capacity> {
         Capacity { per_s, relative_sd, blocks: all.len() as u32, requests }
     };
     closed.iter().map(|load| of(load.users)).max_by(|a, b| a.per_s.total_cmp(&b.per_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throughput_that_falls_with_more_users_is_a_reason_to_doubt() {
+        let doubt = falling_throughput(&[(1, 270.0), (32, 892.0), (64, 741.0), (64, 760.0)]).unwrap();
+        assert!(doubt.contains("from 892/s with 32 users to 741/s with 64"), "{doubt}");
+        assert_eq!(falling_throughput(&[(1, 270.0), (32, 892.0), (64, 871.0)]), None);
+        assert_eq!(falling_throughput(&[(8, 450.0), (8, 400.0)]), None);
+        assert_eq!(falling_throughput(&[]), None);
+    }
 }

@@ -238,6 +238,7 @@ fn lines(report: &ValidationReport, folder: &Path) -> Vec<String> {
         all.len()
     ));
     lines.extend(report.no_prediction.iter().map(|why| format!("No prediction: {why}.")));
+    lines.extend(report.doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
     if report.repeated > 0 {
         lines.push(format!("{} loads were repeated because other programs disturbed them.", report.repeated));
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kendall_analysis::generator::Trust;
-use kendall_analysis::{LowLoads, TrialResult, recorded_loads};
+use kendall_analysis::{LowLoads, TrialResult, falling_throughput, recorded_loads};
 use kendall_archive::utc_now;
 use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
 use kendall_load::{Progress, Workload};
@@ -137,6 +137,8 @@ pub struct ValidationReport {
     pub no_prediction: Vec<String>,
     /// How many loads were repeated because they were disturbed.
     pub repeated: u32,
+    /// Reasons to doubt all predictions, as sentences.
+    pub doubts: Vec<String>,
 }
 
 /// Why a validation ended.
@@ -235,6 +237,9 @@ impl Validation<'_> {
                 Err(why) => no_prediction.push(why.to_string()),
             }
         }
+        let mut points: Vec<(u64, f64)> =
+            light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect();
+        points.push((users.into(), capacity_per_s));
         let report = ValidationReport {
             target: self.target.into(),
             seed: self.setting.seed,
@@ -242,6 +247,7 @@ impl Validation<'_> {
             loads,
             no_prediction,
             repeated: series.repeated,
+            doubts: falling_throughput(&points).into_iter().collect(),
         };
         kendall_archive::write_json(&self.folder.join("validation.json"), &report)?;
         Ok(report)

@@ -47,6 +47,7 @@ pub(crate) struct OtherConditions {
 #[derive(Serialize)]
 struct Answers<'a> {
     left_out: &'a [String],
+    doubts: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     distribution: Option<Prediction>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +82,13 @@ pub(super) fn predict(options: &PredictOptions) -> anyhow::Result<Option<ExitCod
     let distribution = options.rate.and_then(|_| predictor.predict(&question).map_err(&mut note).ok());
     let highest_rate_per_s =
         options.slo.and_then(|slo| predictor.highest_rate(slo, &question).map_err(&mut note).ok());
-    let answers = Answers { left_out: &loads.left_out, distribution, highest_rate_per_s, no_answer };
+    let answers = Answers {
+        left_out: &loads.left_out,
+        doubts: &loads.doubts,
+        distribution,
+        highest_rate_per_s,
+        no_answer,
+    };
     if options.json {
         print::json(&answers)?;
     } else {
@@ -151,6 +158,7 @@ fn lines(answers: &Answers<'_>, slo: Option<Slo>) -> Vec<String> {
             .zip(slo)
             .map(|(rate, slo)| format!("{slo}: up to {} requests per second", plain(rate))),
     );
+    lines.extend(answers.doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
     lines.extend(answers.no_answer.iter().map(|why| format!("No answer: {why}.")));
     lines
 }
