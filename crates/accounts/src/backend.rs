@@ -26,9 +26,9 @@ pub(crate) type Rows = Vec<Result<Inserted, Failure>>;
 /// Whether a connection writes or only reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It reads and writes.
+    /// The caller may read from the store and write to it.
     Write,
-    /// It only reads.
+    /// The caller may only read from the store.
     Read,
 }
 

@@ -148,7 +148,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// Its rows with its warm-up.
+    /// The trial's rows with its warm-up.
     fn view(&self) -> kendall_evidence::Trial<'_> {
         kendall_evidence::Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
     }
@@ -158,7 +158,7 @@ impl Tried {
         self.rows.iter().filter(|row| row.scheduled >= self.warmup_ns)
     }
 
-    /// Its number and the emulated link that it crossed, if it did.
+    /// The trial's number and the emulated link that it crossed, if it did.
     fn link(&self) -> Option<(usize, TrialLink)> {
         Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
     }
@@ -168,7 +168,8 @@ impl Tried {
         Some(self.result.server?.cpu_s / self.result.run.wall_s)
     }
 
-    /// Its number and its line. `why` says why its combination has no answer, if it has none.
+    /// The trial's number and the line that the report shows for it. `why` is the reason why its combination
+    /// has no answer, if it has none.
     fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
         let Self { id, result, rows, .. } = self;
         let mut counts = Counts::default();

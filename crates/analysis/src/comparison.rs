@@ -16,9 +16,9 @@ use kendall_stats::number::{NONE, list, significant};
 /// Pairs that are listed; more are only counted.
 const TOLD: usize = 6;
 
-/// One table beside another, with what it says in words.
+/// A comparison of two tables, with its result in words.
 pub struct Comparison {
-    /// What is compared.
+    /// The title of the comparison.
     pub title: String,
     /// The table.
     pub table: Table,

@@ -9,11 +9,11 @@ use crate::trial_result::TrialResult;
 /// How far one point is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reached {
-    /// Its interval is as narrow as asked.
+    /// The interval of the measure is as narrow as requested.
     Enough,
-    /// It needs about this many more trials.
+    /// The measure needs about this many more trials.
     More(u64),
-    /// Its trials are inconclusive: too few of them have the value.
+    /// The trials are inconclusive: too few of them have the value.
     Untold,
     /// The number of requests in the station grows, so there is no value to become precise about.
     Unstable,

@@ -16,7 +16,7 @@ use crate::generator::Trust;
 use crate::sides::{CompareError, Sides};
 use crate::trial_result::TrialResult;
 
-/// What rounds of loads say.
+/// The results of rounds of loads.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     /// The runs of each server, those of one round in one block, and in `doubts` every reason to doubt them.

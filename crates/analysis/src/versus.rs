@@ -113,7 +113,7 @@ pub fn summary(against: &Against, terms: &Terms) -> String {
 /// A side compared with the first, as a table in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tabled {
-    /// What is compared with what, of how many runs.
+    /// The two sides of the comparison, and their numbers of runs.
     pub title: String,
     /// The one line that a reader in a hurry reads.
     pub summary: String,

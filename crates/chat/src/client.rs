@@ -71,7 +71,7 @@ impl ClientError {
 /// A session, as the server describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entered {
-    /// What takes up the session on another connection.
+    /// The token with which another connection takes up the session.
     pub token: Secret,
     /// The account's name, as others see it.
     pub name: String,

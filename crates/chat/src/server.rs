@@ -45,7 +45,7 @@ pub struct DirectoryOptions {
     pub limits: Limits,
     /// Where accounts are kept.
     pub store: Arc<dyn Store>,
-    /// What the store's futures run on: with I/O, timers and at least one thread.
+    /// The runtime of the store's futures: with I/O, timers and at least one thread.
     pub runtime: Runtime,
     /// The keys of the passwords.
     pub passwords: Passwords,

@@ -1,4 +1,4 @@
-//! What can go wrong, worded for users.
+//! Errors of CurveCP connections, worded for users.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,11 +14,11 @@ pub enum CurveError {
     /// A file could not be read, written or locked.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A file of a key directory does not have the bytes that it should have.
@@ -40,7 +40,7 @@ pub enum CurveError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The protocol cannot be used so.
@@ -52,9 +52,9 @@ pub enum CurveError {
     /// A program could not be started.
     #[error("cannot start {program}: {source}")]
     Program {
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
 }

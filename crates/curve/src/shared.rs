@@ -1,5 +1,5 @@
-//! What the driver of an endpoint and the holders of its connections share: the protocol, and for each connection the tasks
-//! that wait for it.
+//! State that the driver of an endpoint and the holders of its connections share: the protocol, and for each connection the
+//! tasks that wait for it.
 //!
 //! The one lock guards memory only: it is never held across a system call on the socket or an await.
 

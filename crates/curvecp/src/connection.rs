@@ -19,7 +19,7 @@ const LIMITED_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// Both streams ended and both sides know.
+    /// Both streams have ended, and both sides know it.
     Finished,
     /// The message layer gave up.
     Failed(Failure),

@@ -9,7 +9,7 @@ use crate::sha256::{Outcome, Targets, digest, scan};
 /// No engine could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoChoice {
-    /// There is no engine of the requested name.
+    /// No engine has the requested name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),
     /// The requested engine is for other processors.

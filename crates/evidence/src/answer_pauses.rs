@@ -17,7 +17,7 @@ const OTHER_NS: Range<i64> = 8_000_000..150_000_000;
 const LEAST: u64 = 10;
 /// Pauses near 40 ms must be this many times as frequent as others.
 const STAND_OUT: u64 = 4;
-/// They make up this share of the time of all requests.
+/// The share of the time of all requests that the pauses must make up.
 const SHARE_OF_TIME: f64 = 0.5;
 /// First answers pause so much less often.
 const QUICK_FIRST: f64 = 0.5;
@@ -27,7 +27,7 @@ const QUICK_FIRST: f64 = 0.5;
 pub struct PauseCount {
     /// Answers.
     pub answers: u64,
-    /// Those that paused for 38 to 56 ms between their first byte and their last.
+    /// The number of answers that paused for 38 to 56 ms between their first byte and their last.
     pub paused: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct AnswerPauses {
 }
 
 impl AnswerPauses {
-    /// Those of requests in the order in which they ended.
+    /// Counts the pauses of requests in the order in which they ended.
     pub fn of<'r>(rows: impl IntoIterator<Item = &'r RequestRow>) -> Self {
         let mut counting = CountingPauses::default();
         rows.into_iter().for_each(|row| counting.add(row));

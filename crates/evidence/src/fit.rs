@@ -69,14 +69,14 @@ fn left_out(why: &[String]) -> String {
     if why.is_empty() { String::new() } else { format!(". Left out: {}", why.join("; ")) }
 }
 
-/// What was found.
+/// The result of a fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fit {
     /// The points that were fitted, in ascending order of load.
     pub points: Vec<Observation>,
     /// Points that were not, each with the reason.
     pub left_out: Vec<String>,
-    /// What each source at hand says of the service time, best first.
+    /// The service time from each source, the best source first.
     pub service: Vec<ServiceTime>,
     /// How many means of neighbouring points, or points picked from all, were fitted, where there were too many to fit each.
     pub reduced_to: Option<usize>,

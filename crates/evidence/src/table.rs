@@ -25,10 +25,10 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The headers that are no known quantity; each row keeps their cells as labels.
     pub unknown: Vec<String>,
-    /// The other headers, and each time the quantity as which it is understood.
+    /// The other headers that the table knows, each with the quantity that it stands for.
     #[serde(skip)]
     pub known: Vec<(String, String)>,
-    /// What had to be assumed of the outputs of load generators, as sentences.
+    /// The assumptions about the outputs of load generators, as sentences.
     #[serde(skip)]
     pub assumed: Vec<String>,
 }
@@ -176,13 +176,13 @@ impl Table {
         self.rows.append(&mut other.rows);
     }
 
-    /// The same table, whose rows name the file that they are from.
+    /// Returns the table with rows that name their file.
     pub fn of_file(mut self, name: &str) -> Self {
         self.rows.iter_mut().for_each(|row| row.file = Some(name.to_owned()));
         self
     }
 
-    /// What the reader should know of how the table was understood.
+    /// The warnings on how the table was understood.
     pub fn warnings(&self) -> Vec<String> {
         let named = quoted(&self.unknown);
         let unknown = match self.unknown.len() {

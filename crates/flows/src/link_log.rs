@@ -5,7 +5,7 @@ use kendall_archive::series::Series;
 /// A row of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkRow<'a> {
-    /// Its place in the table, for its quantities.
+    /// The row's index in the table, for its quantities.
     pub place: usize,
     /// When its 10 ms began, in nanoseconds since the log's own start.
     pub time_ns: i64,

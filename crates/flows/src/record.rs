@@ -42,10 +42,10 @@ pub struct About {
     pub flows: Vec<FlowAbout>,
 }
 
-/// One of the flows.
+/// The description of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowAbout {
-    /// Its source: "curve", "ssh".
+    /// The flow's source: "curve", "ssh".
     pub source: String,
     /// The port of its server.
     pub port: u16,
@@ -81,7 +81,7 @@ impl LinkDirection {
 }
 
 impl FlowAbout {
-    /// Its source, with the direction where that is not the default: "curve", "up:curve".
+    /// The flow's source, with the direction where that is not the default: "curve", "up:curve".
     pub fn kind(&self) -> String {
         match self.way {
             LinkDirection::Down => self.source.clone(),

@@ -9,10 +9,10 @@ use crate::packet::Ecn;
 /// The treatment of packets whose ends support marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Warning {
-    /// It marks the packet instead of dropping it (RFC 3168).
+    /// The queue marks the packet instead of dropping it (RFC 3168).
     #[default]
     Mark,
-    /// It drops it like any other.
+    /// The queue drops the packet.
     Drop,
 }
 

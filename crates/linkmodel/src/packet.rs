@@ -3,7 +3,7 @@
 /// The explicit congestion notification in a packet's IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Its ends do not support marks: a queue must drop it to warn them.
+    /// The ends of the packet's flow do not support marks: a queue must drop the packet to warn them.
     #[default]
     NotCapable,
     /// ECT(0) or ECT(1): it may be marked instead of dropped.
@@ -15,10 +15,10 @@ pub enum Ecn {
 /// A packet on entry to a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<T> {
-    /// Its size on the link, in bytes. Less than an IP header ([`SMALLEST_BYTES`](crate::SMALLEST_BYTES)) counts as
-    /// one.
+    /// The packet's size on the link, in bytes. Less than an IP header ([`SMALLEST_BYTES`](crate::SMALLEST_BYTES))
+    /// counts as one.
     pub bytes: u32,
-    /// Its flow: a hash of protocol, addresses and ports.
+    /// The packet's flow: a hash of protocol, addresses and ports.
     pub flow: u64,
     /// Whether it may be marked.
     pub ecn: Ecn,

@@ -84,7 +84,7 @@ pub(crate) fn drive<'a>(
 struct Driver<'l, 'a, L> {
     reactor: Reactor<'l, 'a>,
     lines: L,
-    /// There is one if the instants are fixed in advance.
+    /// The alarm, which exists if the instants are fixed in advance.
     alarm: Option<Alarm<'a>>,
     events: Vec<epoll::Event>,
 }

@@ -78,7 +78,7 @@ pub struct Little {
 pub struct ThreadUse {
     /// How it waited for the next send.
     pub timing: Timing,
-    /// Its priority.
+    /// The thread's priority.
     pub priority: Priority,
     /// The core that it was pinned to, if any.
     pub core: Option<u32>,
@@ -131,11 +131,11 @@ pub struct Lag {
 /// The generator's own lag as a share of the response times: 0 where every request left on time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LagShare {
-    /// Of the mean.
+    /// The share of the mean.
     pub mean: f64,
-    /// Of the median.
+    /// The share of the median.
     pub p50: f64,
-    /// Of the 99th percentile.
+    /// The share of the 99th percentile.
     pub p99: f64,
 }
 

@@ -313,7 +313,7 @@ impl Candidate {
         Self { delay_s, ..self }
     }
 
-    /// The same with delays between those tried at first.
+    /// The candidates with delays between those tried at first.
     pub(crate) fn neighbours(self, observed: &Observed) -> impl Iterator<Item = Self> {
         let step_s = observed.delay_step_s();
         let most_s = step_s * f64::from(DELAYS);

@@ -1,4 +1,5 @@
-//! What a prediction starts from: the requests of one or more low loads, and the capacity where it was measured.
+//! The data that a prediction starts from: the requests of one or more low loads, and the capacity where it was
+//! measured.
 
 use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
@@ -19,13 +20,13 @@ pub struct Request {
     pub sent_s: f64,
     /// When its answer was complete.
     pub completed_s: f64,
-    /// Its class in the workload.
+    /// The request's class in the workload.
     pub class: u32,
-    /// What the server's timestamps report, if it sent any.
+    /// The server's timestamps, if it sent any.
     pub stamp: Option<Stamp>,
 }
 
-/// What a server's timestamps report of a request, in seconds.
+/// A server's timestamps of a request, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stamp {
     /// The time that it kept a worker busy.
@@ -78,7 +79,7 @@ impl Block {
         Self { by_completion: by_completion(&requests), requests, first, lag_s, lost }
     }
 
-    /// The same, but only the first requests.
+    /// Returns the block with only its first requests.
     fn shortened(&self, most: usize) -> Self {
         let requests = self.requests[..most.min(self.requests.len())].to_vec();
         Self { by_completion: by_completion(&requests), requests, ..*self }
@@ -173,7 +174,7 @@ pub struct Capacity {
 /// The station that a server was started as.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownStation {
-    /// Its servers.
+    /// The station's servers.
     pub servers: Servers,
     /// The order in which they serve.
     pub discipline: Discipline,

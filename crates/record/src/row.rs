@@ -39,9 +39,9 @@ impl Outcome {
 /// stamps on the same clock. `None` stands for an instant that did not occur.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRow {
-    /// Its number in the workload; the request is a pure function of the seed and this number.
+    /// The request's number in the workload; the request is a pure function of the seed and this number.
     pub index: u64,
-    /// Its class in the workload.
+    /// The request's class in the workload.
     pub class: u32,
     /// The client's port, which matches the server's stamps; 0 if it never had a connection.
     pub port: u16,
@@ -94,19 +94,19 @@ impl RequestRow {
         }
     }
 
-    /// The same, sent at this instant from this port.
+    /// Returns the row, sent at this instant from this port.
     #[must_use]
     pub fn sent_at(self, sent: i64, port: u16) -> Self {
         Self { sent: Some(sent), port, ..self }
     }
 
-    /// The same, with this outcome at this instant.
+    /// Returns the row, with this outcome at this instant.
     #[must_use]
     pub fn ended(self, outcome: Outcome, completed: i64) -> Self {
         Self { outcome, completed: Some(completed), ..self }
     }
 
-    /// The same with the server's stamps, served without interruption.
+    /// Returns the row with the server's stamps, served without interruption.
     #[must_use]
     pub fn served(self, queued: i64, started: i64, finished: i64) -> Self {
         let stamps = [queued, started, finished, finished - started].map(Some);

@@ -104,7 +104,7 @@ enum Course<H: Handler> {
 
 /// The outcome of reading a body.
 enum BodyOutcome<A> {
-    /// It is complete, and possibly the event, too.
+    /// The body is complete, and an event may come with it.
     Complete(Option<AnswerEvent<A>>),
     /// The event came first, and makes the rest useless.
     Unwanted(AnswerEvent<A>),

@@ -63,7 +63,7 @@ impl<S: Sessions> System for InSessions<S> {
         self.system.register(registry);
     }
 
-    /// There is no session that could carry a rejection.
+    /// Returns nothing, since there is no session that could carry a rejection.
     fn turned_away(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -28,7 +28,7 @@ pub(crate) struct Pending<T> {
     pub(crate) queued_ns: i64,
     /// When a worker first started it.
     pub(crate) started_ns: Option<i64>,
-    /// Its time in service up to now.
+    /// The request's time in service up to now.
     pub(crate) service_ns: i64,
     /// The part of that which the handler reported.
     pub(crate) reported: Reported,
@@ -108,7 +108,7 @@ struct Flight<R, A> {
     waiters: Vec<Waiter<R>>,
     key: Option<Vec<u8>>,
     whereabouts: Whereabouts,
-    /// Its answer, if that has begun.
+    /// The flight's answer, if that has begun.
     begun: Option<A>,
 }
 

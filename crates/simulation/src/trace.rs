@@ -5,9 +5,9 @@
 pub struct Traced {
     /// The run that it belongs to, from 0. Each run has its own time, which begins at 0.
     pub run: u64,
-    /// Its number in the run in order of arrival, from 0.
+    /// The customer's number in the run in order of arrival, from 0.
     pub index: u64,
-    /// Its class, by its index in the station's list; 0 without classes.
+    /// The customer's class, by its index in the station's list; 0 without classes.
     pub class: usize,
     /// When it arrived, in seconds.
     pub arrival_s: f64,
@@ -29,16 +29,16 @@ pub struct Traced {
 /// How the visit of a customer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was served to the end.
+    /// The customer was served to the end.
     Served,
     /// The station was full.
     Lost,
-    /// It left before its service was complete.
+    /// The customer left before its service was complete.
     Abandoned,
 }
 
 impl Fate {
-    /// Its name in a table.
+    /// The fate's name in a table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Served => "served",

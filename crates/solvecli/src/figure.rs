@@ -39,7 +39,7 @@ enum Format {
     Pdf,
 }
 
-/// What a figure is for.
+/// The purpose of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Purpose {
     /// Print: on white, with serifs
@@ -74,7 +74,7 @@ impl Figure {
         self.try_draw(|| Ok(picture()))
     }
 
-    /// As [`draw`](Self::draw), of what may have no picture.
+    /// Draws a picture as [`draw`](Self::draw) does, if there is one.
     ///
     /// # Errors
     /// As [`draw`](Self::draw), and where there is no picture.

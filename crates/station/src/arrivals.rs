@@ -103,8 +103,8 @@ impl Arrivals {
         }
     }
 
-    /// The same kind of arrivals at another mean long-run rate, in 1/s: stretches gaps, changes the rate of sessions,
-    /// scales the rates of a profile; `None` for a trace and a closed population, whose rate is fixed.
+    /// Returns the same kind of arrivals at another mean long-run rate, in 1/s: stretches gaps, changes the rate of
+    /// sessions, scales the rates of a profile; `None` for a trace and a closed population, whose rate is fixed.
     pub fn at_rate(&self, rate_per_s: f64) -> Option<Self> {
         match self {
             Self::Open { gap } => Some(Self::Open { gap: gap.with_mean(1.0 / rate_per_s) }),

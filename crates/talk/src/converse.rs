@@ -22,7 +22,7 @@ const PARTING: Duration = Duration::from_secs(5);
 /// Why a conversation no longer runs over a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum End {
-    /// One side has ended the talk, and the other knows.
+    /// One side has ended the talk, and the other side knows.
     #[error("the talk is over")]
     Over,
     /// The connection is lost: on another one the conversation can go on.

@@ -30,12 +30,12 @@ const MOST_FRAME: usize = 1 + 8 + 8 + MOST_TEXT;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TalkId(pub [u8; 16]);
 
-/// What one peer sends the other.
+/// A frame that one peer sends to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// The first frame on every connection, from both sides.
     Hello {
-        /// What version the sender speaks.
+        /// The protocol version of the sender.
         version: u8,
         /// Which talk this connection belongs to.
         talk: TalkId,
@@ -44,11 +44,11 @@ pub enum Frame {
     },
     /// A message. Numbers begin at 1 and have no gaps.
     Message {
-        /// Its number.
+        /// The number of the message.
         number: u64,
         /// When it was written, as Unix time in milliseconds by the sender's clock.
         sent_ms: u64,
-        /// What was written; at most [`MOST_TEXT`] bytes.
+        /// The text; at most [`MOST_TEXT`] bytes.
         text: String,
     },
     /// The sender has received all messages up to this one.
@@ -63,7 +63,7 @@ pub enum Frame {
     File {
         /// The file's number.
         file: u64,
-        /// What.
+        /// The frame about the file.
         frame: FileFrame,
     },
 }

@@ -11,7 +11,7 @@ use crate::files::Need;
 use crate::protocol::{FileFrame, Frame, Outcome, TalkId};
 use crate::transfers::{Report, Source, Transfers, Upload};
 
-/// What the user wants.
+/// A command of the user.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Send a message, written at this Unix time in milliseconds.
@@ -29,7 +29,7 @@ pub enum Command {
     Offer(Upload),
     /// Take a file that the peer has offered.
     Take {
-        /// Its number.
+        /// The number of the file.
         file: u64,
         /// The name that the peer has given it. It is kept under a safe one, and beside a file that has it already.
         name: String,
@@ -42,7 +42,7 @@ pub enum Command {
     Leave,
 }
 
-/// One side of a talk. It outlives the connections that carry it.
+/// One side of a talk, which outlives the connections that carry it.
 pub struct Side {
     pub(crate) conversation: Conversation,
     transfers: Transfers,

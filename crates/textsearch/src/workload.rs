@@ -38,7 +38,7 @@ pub struct Parameters {
 /// The source of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Requests {
-    /// They are drawn.
+    /// The requests are drawn at random.
     Drawn {
         /// The number of different requests.
         patterns: usize,
@@ -51,7 +51,7 @@ pub enum Requests {
         /// The number of types, numbered from 0.
         types: u32,
     },
-    /// They are in a file, one line `types;pattern` each, the most popular first.
+    /// The requests are in a file, one line `types;pattern` each, the most popular first.
     File(PathBuf),
 }
 

@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long the last packets may take when the tunnel ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What a client of a tunnel is.
+/// Settings of a client of a tunnel.
 #[derive(Debug)]
 pub struct ClientSettings {
     /// The server.

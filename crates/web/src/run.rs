@@ -20,20 +20,20 @@ const MOST_SETTINGS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub(crate) enum State {
-    /// It is running.
+    /// The run is running.
     Running,
     /// Every trial is done.
     Done,
-    /// It was stopped or killed, and can be resumed.
+    /// The run was stopped or killed, and can be resumed.
     Interrupted,
-    /// It failed for this reason, and can be resumed.
+    /// The run failed for this reason, and can be resumed.
     Failed(String),
     /// The record of a single load, which has no trials.
     Recorded,
 }
 
 impl State {
-    /// Its name, which is also its CSS class.
+    /// The run's name, which is also its CSS class.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Running => "running",

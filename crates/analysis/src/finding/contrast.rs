@@ -24,7 +24,7 @@ pub struct Contrast {
     pub most: (String, Estimate),
     pub shorter: usize,
     pub longer: usize,
-    /// So near to each other that the difference does not matter.
+    /// The number of points at which the two levels differ by too little to matter.
     pub alike: usize,
     pub of: usize,
 }

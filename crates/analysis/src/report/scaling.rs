@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was fitted to the points of a group, which differ in the first factor only.
+/// The curve fitted to the points of a group, which differ in the first factor only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// The values of the factors after the first, as in [`crate::report::point::Point::settings`]; empty with one factor.

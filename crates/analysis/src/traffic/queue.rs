@@ -33,7 +33,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// As many whole intervals as a span has.
+    /// The largest number of whole intervals in a span.
     pub(super) fn of(from_ns: i64, to_ns: i64, interval_s: f64) -> Self {
         let interval_ns = ((interval_s * 1e9).round() as i64).max(1);
         let intervals = to_ns.saturating_sub(from_ns).max(0) / interval_ns;

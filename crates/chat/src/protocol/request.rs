@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! Requests of a client.
 
 use kendall_talk::PeerTransport;
 

@@ -31,7 +31,7 @@ enum State {
     Arrived,
     /// Declared lost.
     Lost,
-    /// Its unit travels in a later message, a probe; whether this one was lost is open.
+    /// The message's unit travels in a later message, a probe; whether this message was lost is open.
     Superseded,
 }
 

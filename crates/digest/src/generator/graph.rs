@@ -30,7 +30,7 @@ pub(crate) struct Address {
 pub(crate) enum Op {
     /// Reads memory. Takes no vector slot, and is repeated rather than kept in a register.
     Read(Source),
-    /// The same value, a turn of the loop later.
+    /// The value one turn of the loop later.
     Copy,
     Add,
     RotateRight(u32),

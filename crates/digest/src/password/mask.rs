@@ -47,7 +47,7 @@ pub enum MaskError {
         /// The position, from 1.
         position: usize,
     },
-    /// The same candidate would have two numbers.
+    /// A byte is listed twice, so the same candidate would have two numbers.
     #[error("byte {byte:#04x} is listed twice for position {position} of the password")]
     Twice {
         /// The position, from 1.

@@ -1,4 +1,4 @@
-//! What an effect and its chance say together, and how far a prediction is off in words.
+//! The grade of a check by effect and significance, and the error of a prediction in words.
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 

@@ -23,7 +23,7 @@ pub struct SendLateness {
     pub response_s: f64,
     /// The share of the mean response time that passed before sending.
     pub mean_share: f64,
-    /// The same of the 99th percentile.
+    /// The share that the lag has of the 99th percentile.
     pub p99_share: f64,
 }
 

@@ -1,4 +1,4 @@
-//! One system under several loads.
+//! Checks of one system under several loads.
 
 use super::service::load_finding;
 use super::{Check, Finding};

@@ -1,19 +1,19 @@
-//! What is measured of a run.
+//! The metrics of a run.
 
 use serde::Serialize;
 
-/// One number of each run.
+/// A metric: one number of each run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// What it is called: "p99".
+    /// The metric's name: "p99".
     pub name: String,
-    /// What its values are.
+    /// The unit of the metric's values.
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
 }
 
-/// What the values of a metric are.
+/// The unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {

@@ -22,14 +22,14 @@ pub enum Source {
     Curve,
 }
 
-/// What one source says of the service time.
+/// The service time from one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceTime {
     /// Which source.
     pub source: Source,
     /// The mean service time.
     pub mean_s: f64,
-    /// Its 95 % interval, where the source has one.
+    /// The service time's 95 % interval, where the source has one.
     pub interval_s: Option<(f64, f64)>,
     /// Whether the models are fitted with it.
     pub used: bool,

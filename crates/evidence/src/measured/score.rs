@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Trial;
 
-/// What the requests of one run cost their clients.
+/// The cost of the requests of one run to their clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Every request that was due after the warm-up, however it ended.
@@ -24,15 +24,15 @@ pub struct Score {
 /// The part of one class in a [`Score`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassScore {
-    /// Its name.
+    /// The name of the class.
     pub name: String,
-    /// What a second of its delay costs, beside that of the other classes.
+    /// The cost of a second of delay, relative to the other classes.
     pub weight: f64,
-    /// Its requests.
+    /// The number of requests of the class.
     pub requests: u64,
     /// How many of them had the right answer.
     pub right: u64,
-    /// Their mean response in seconds, counted as in the score; `None` if there were none.
+    /// The mean response time of the class's requests in seconds, counted as in the score; `None` if there were none.
     pub mean_response_s: Option<f64>,
 }
 

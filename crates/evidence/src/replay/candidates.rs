@@ -23,11 +23,11 @@ const UNEXPLAINED: f64 = 0.25;
 /// One station that a run was replayed through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Its servers.
+    /// The candidate's servers.
     pub servers: Servers,
-    /// Its order of service.
+    /// The candidate's order of service.
     pub discipline: Discipline,
-    /// Its room for requests, waiting and in service; `None` is unlimited.
+    /// The candidate's capacity, in requests waiting and in service; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// How far its predictions are from the measurement.
@@ -36,7 +36,7 @@ pub struct Candidate {
     pub told_apart: bool,
 }
 
-/// What a run says of the candidates.
+/// The verdict of a run on the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayVerdict {
@@ -51,7 +51,7 @@ pub enum ReplayVerdict {
 /// Stations ranked by how well they explain a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidates {
-    /// What the run says of them.
+    /// The verdict of the run on the candidates.
     pub verdict: ReplayVerdict,
     /// The best first; the system's own comes before candidates that the run cannot distinguish from it.
     pub ranked: Vec<Candidate>,
@@ -62,7 +62,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Those that the run cannot distinguish from the best, which is the first of them.
+    /// The candidates that the run cannot distinguish from the best, which is the first of them.
     pub fn alike(&self) -> impl Iterator<Item = &Candidate> {
         self.ranked.iter().filter(|candidate| !candidate.told_apart)
     }

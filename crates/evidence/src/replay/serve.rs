@@ -20,9 +20,9 @@ const KEPT: usize = 2_000;
 pub struct Visit {
     /// When it arrives at the station.
     pub arrival_s: f64,
-    /// What it needs of a server.
+    /// The service time of the request.
     pub service_s: f64,
-    /// Its class, by number.
+    /// The request's class, by number.
     pub class: usize,
 }
 

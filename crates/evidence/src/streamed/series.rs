@@ -1,4 +1,4 @@
-//! What passes along time, in bins that grow twice as wide when there are too many of them.
+//! Series along time, in bins that become twice as wide when there are too many of them.
 
 use kendall_record::{Outcome, RequestRow};
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// The same in a bin that ends later.
+    /// The edge in a bin that ends later.
     fn extended(self, by_s: f64) -> Self {
         Self { before_end_s: self.before_end_s + self.count * by_s, ..self }
     }
@@ -224,12 +224,12 @@ fn present(bins: &[Bin], width_s: f64) -> Vec<f64> {
     bins.iter().map(&mut of).collect()
 }
 
-/// What passed along time, in bins of equal width.
+/// A series along time, in bins of equal width.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// How wide a bin is, in seconds.
     pub width_s: f64,
-    /// One after the other, from the start.
+    /// The bins, one after the other, from the start.
     pub bins: Vec<SeriesBin>,
 }
 
@@ -247,13 +247,13 @@ pub struct SeriesBin {
     /// The mean response time of the requests that were due in it, in seconds, where any was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_mean_s: Option<f64>,
-    /// Their median, within 1 %.
+    /// The median response time, within 1 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p50_s: Option<f64>,
-    /// What 90 % stay below.
+    /// The 90th percentile of the response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p90_s: Option<f64>,
-    /// What 99 % stay below; of fewer than a hundred, the longest.
+    /// The 99th percentile of the response time; of fewer than a hundred requests, the longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p99_s: Option<f64>,
     /// The longest.

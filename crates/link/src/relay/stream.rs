@@ -14,9 +14,9 @@ const BESIDE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// A part of a stream.
 #[derive(Debug)]
 pub(super) enum Piece {
-    /// Some of its bytes.
+    /// Some bytes of the stream.
     Bytes(Box<[u8]>),
-    /// Its end.
+    /// The end of the stream.
     End,
 }
 

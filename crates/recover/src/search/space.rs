@@ -25,7 +25,7 @@ pub enum SpaceError {
         /// The character after the question mark.
         class: char,
     },
-    /// It ends with a question mark.
+    /// The mask ends with a question mark.
     #[error("{0:?} ends with a question mark; write ?? for the character itself")]
     Unfinished(String),
     /// The mask is not valid.

@@ -28,7 +28,7 @@ impl Progress {
         self.0.bytes.load(Relaxed)
     }
 
-    /// Of these the bytes that the receiver had already, from a copy that was interrupted.
+    /// The bytes, among these, that the receiver had already, from an interrupted copy.
     pub fn resumed_bytes(&self) -> u64 {
         self.0.resumed_bytes.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What a sender reads: sources, and the folders in them.
+//! The sources of a copy, and the folders in them.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! What was expected of a run, as a suite of tests.
+//! The expectations of a run as a suite of tests.
 
 use kendall_analysis::{Report, TrialResult};
 use kendall_evidence::expect::Judged;
 
-/// What was expected of one run.
+/// The expectations of one run.
 #[derive(Clone, Debug)]
 pub struct Suite<'a> {
     /// The name of the experiment, or what was loaded.
@@ -19,7 +19,7 @@ pub struct Suite<'a> {
 }
 
 impl<'a> Suite<'a> {
-    /// What was expected of an experiment.
+    /// The expectations of an experiment.
     pub fn of(report: &'a Report) -> Self {
         let place = |settings: &[(String, String)]| -> String {
             let settings: Vec<String> =

@@ -69,7 +69,7 @@ pub(super) struct Customer {
     pub(super) node: u32,
     /// The server that serves it or, where it is blocked, that it keeps.
     pub(super) server: u32,
-    /// Its number in order of arrival.
+    /// The customer's number in order of arrival.
     pub(super) index: u64,
     /// When it came from outside.
     pub(super) due_s: f64,
@@ -85,7 +85,7 @@ pub(super) struct Customer {
     pub(super) retries: u32,
     /// A counter that voids its impatience.
     pub(super) epoch: u32,
-    /// Its receipt from the queue.
+    /// The customer's receipt from the queue.
     pub(super) ticket: Option<Ticket>,
     /// Whether its service here has begun.
     pub(super) begun: bool,

@@ -25,7 +25,7 @@ pub(crate) struct Condition {
 enum Shows {
     Goodput,
     LongestPause,
-    /// The same, for a change of the client's address.
+    /// The pause after a change of the client's address.
     PauseOfMove,
 }
 

@@ -106,7 +106,7 @@ impl From<Source> for String {
 /// A flow of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Flow {
-    /// Its source.
+    /// The flow's source.
     pub(crate) source: Source,
     /// How much later than the first flows it begins.
     pub(crate) after: Duration,
