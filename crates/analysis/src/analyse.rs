@@ -1,4 +1,5 @@
-//! From records to the data of a report: what was measured in each combination, and what its models say of it.
+//! Builds the data of a report from records: the measurements of each combination, and the answers of its
+//! models.
 
 mod checks;
 mod curves;
@@ -366,7 +367,7 @@ impl Sample {
         }
     }
 
-    /// How response times grew after the warm-up, if they did in most trials.
+    /// The growth of response times after the warm-up, if they grew in most trials.
     fn growth(&self) -> Option<Growth> {
         let grows = |trial: &&Tried| {
             kendall_evidence::trend(&trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows)

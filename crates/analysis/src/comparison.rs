@@ -22,7 +22,7 @@ pub struct Comparison {
     pub title: String,
     /// The table.
     pub table: Table,
-    /// Where they agree and where they do not.
+    /// The points of agreement and of difference.
     pub sentences: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ impl Disturbance {
 
 /// From this share of the machine on, other programs are a reason to doubt a load that is judged alone: on two cores a fifth of one.
 const NOTICEABLE: f64 = 0.1;
-/// From this share of a run on, stalls are a reason to doubt it: then they make its p99.
+/// The share of a run from which on stalls are a reason to doubt it: then they determine its p99.
 const STALLED: f64 = 0.01;
 /// A sentence names this many programs.
 const NAMED: usize = 3;
@@ -84,7 +84,7 @@ impl Surroundings {
     }
 }
 
-/// In words: "other programs took 96 % of the machine (rustc 61 %, cc1 33 %), and its host 2 %".
+/// The disturbance in words: "other programs took 96 % of the machine (rustc 61 %, cc1 33 %), and its host 2 %".
 impl fmt::Display for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Disturbance { steal_share, foreign_share, .. } = self.disturbance;

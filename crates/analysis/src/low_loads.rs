@@ -1,4 +1,4 @@
-//! From records to what a prediction starts from: the requests of single loads, and the capacity where it was measured.
+//! Reads the data that a prediction starts from: the requests of single loads, and the capacity where it was measured.
 
 use std::path::Path;
 

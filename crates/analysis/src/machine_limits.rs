@@ -36,7 +36,7 @@ pub struct SettingsLimits {
 pub struct MeasuredLimit {
     /// The limit's name.
     pub name: String,
-    /// How much of it requests use.
+    /// The part of the limit that requests use.
     pub demand: LimitDemand,
     /// The measured value.
     pub value: MeasuredValue,
@@ -71,7 +71,7 @@ impl From<Demand> for LimitDemand {
 pub enum MeasuredValue {
     /// A number in the unit of the demand.
     Value(f64),
-    /// Why it is missing.
+    /// The limit was not measured, for this reason.
     NotMeasured(String),
 }
 
@@ -92,7 +92,7 @@ impl SettingsLimits {
     }
 }
 
-/// Which limit of the machine a trial came up against. Its clause is its `Display`.
+/// The limit of the machine that a trial reached. Its clause is its `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "binding")]
 #[expect(missing_docs, reason = "the fields are the numbers of the clause")]

@@ -129,7 +129,7 @@ impl Observed<'_> {
         }
     }
 
-    /// How a user thinks as the station sees it: until its next request arrives.
+    /// The think time of a user as the station sees it: until the next request arrives.
     fn thinking(&self, think: &Law) -> Law {
         let mean_s = think.mean_s() + self.delay_s;
         match think.mean_s() {

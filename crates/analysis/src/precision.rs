@@ -19,7 +19,7 @@ pub enum Reached {
     Unstable,
 }
 
-/// How far a point is by its trials that count.
+/// The precision of a point by its trials that count.
 pub fn reached<'a>(trials: impl Iterator<Item = &'a TrialResult>, wanted: &Precision) -> Reached {
     let (mut values, mut growing, mut all) = (Vec::new(), 0, 0);
     for trial in trials {

@@ -11,7 +11,7 @@ use crate::report::point::Point;
 use crate::table::Table;
 use kendall_stats::number::{NONE, few, list, percent, significant, time};
 
-/// How many candidates the table shows; the system's own is always among them.
+/// The number of candidates that the table shows; the system's own is always among them.
 const SHOWN: usize = 7;
 
 /// The replay of the most informative point, worded by `Display`.
@@ -26,7 +26,7 @@ pub struct Replayed {
     others: Vec<Named>,
     /// Other candidates that predict equally well.
     alike: Vec<String>,
-    /// How many points were replayed, and those at which the system's own station is not the one that explains them.
+    /// The number of points that were replayed, and those at which another station than the system's own explains them.
     points: usize,
     otherwise: Vec<String>,
 }

@@ -42,7 +42,7 @@ pub struct Report {
     /// The explanation of the question, in plain paragraphs with an empty line between them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub notes: String,
-    /// When its first trial started, in UTC, as "2026-11-21 04:15:00".
+    /// The start of the first trial, in UTC, as "2026-11-21 04:15:00".
     pub started_utc: String,
     /// The command that runs it again.
     pub command: String,
@@ -82,7 +82,7 @@ pub struct Report {
     /// Figures that others published of the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// Which assumptions of the models hold in the trials, each at its point.
+    /// The assumptions of the models, each with its verdict at its point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<kendall_evidence::check::Finding>,
     /// The expectations at each point, judged.

@@ -25,7 +25,7 @@ pub struct RequestSplit {
     pub parts: Vec<SplitPart>,
     /// The rest of the request's time, in seconds.
     pub unseen_s: f64,
-    /// How often its threads were looked at.
+    /// The number of samples of the server's threads.
     pub looks: u64,
     /// The parts of the request's time that remain unknown, as sentences.
     pub unknown: Vec<String>,

@@ -27,7 +27,7 @@ pub struct ResourceRecord {
     /// The resource that limited the server, where it is judged with the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bottleneck>,
-    /// Where the time of one request went in it, where that is judged with the trial.
+    /// The split of the time of one request in the server, where it is judged with the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<RequestSplit>,
     /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.

@@ -60,7 +60,7 @@ pub struct TrialResult {
     /// The factors' values.
     #[serde(default)]
     pub levels: Vec<(String, String)>,
-    /// Which repeat of its combination it is, from 0.
+    /// The repeat of the combination, from 0.
     #[serde(default)]
     pub repeat: u32,
     /// The seed of its requests and arrivals.
@@ -72,7 +72,7 @@ pub struct TrialResult {
     pub offered_per_s: Option<f64>,
     /// The generator's summary of the run.
     pub run: RunSummary,
-    /// Who limited it: the server, or the generator.
+    /// The verdict on what limited the trial: the server, or the generator.
     #[serde(default)]
     pub verdict: GeneratorVerdict,
     /// The use of resources by the server under load; unknown of a server that was running already.
@@ -102,7 +102,7 @@ pub struct TrialResult {
     /// Other work of the machine during the trial, where the machine reports it.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
-    /// Why the trial was stopped early: it could no longer meet what is expected of it.
+    /// The reason why the trial was stopped early: it could no longer meet its expectations.
     #[serde(default)]
     pub hopeless: Option<String>,
     /// The use of resources by server, generator and machine, if it was watched.
@@ -111,7 +111,7 @@ pub struct TrialResult {
     /// The streamed measurement of the clients, of a single load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Streamed>,
-    /// Why they saw nothing.
+    /// The reason why the clients have no measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nothing_seen: Option<String>,
     /// The expectations of a single load, judged.
@@ -139,7 +139,7 @@ pub struct ServerUsage {
 pub struct LinkRecord {
     /// How the link was emulated.
     pub emulated: String,
-    /// How that differs from a link, where it does.
+    /// The difference between the emulation and a real link, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
     /// The hops from client to server, as asked for.
@@ -217,7 +217,7 @@ impl TrialResult {
 pub enum Measured {
     /// The answer, its intervals by batch means.
     Answer(Box<Answer>),
-    /// Why it is missing.
+    /// The reason why there is no measurement.
     NoAnswer(String),
 }
 

@@ -50,7 +50,7 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// How it was compared, as sentences.
+/// The method of the comparison, as sentences.
 pub fn method(comparison: &Comparison) -> Vec<String> {
     let mut sentences = vec![
         "Values are medians over runs; in brackets the ratio's 95 % interval (bootstrap over runs, BCa)."

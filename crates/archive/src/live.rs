@@ -187,7 +187,7 @@ impl Samples {
         self.at_s.len()
     }
 
-    /// Whether it is empty.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.at_s.is_empty()
     }
@@ -284,7 +284,7 @@ impl Head {
 pub struct Process {
     /// The process number.
     pub pid: u32,
-    /// When it started, in clock ticks since the machine did (proc(5), field 22 of `/proc/PID/stat`).
+    /// The start of the process, in clock ticks since the machine started (proc(5), field 22 of `/proc/PID/stat`).
     pub started_ticks: u64,
     /// The start of the machine that it runs on, by the kernel's random name for it.
     pub boot: String,

@@ -57,7 +57,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Why the server refused the request, if it did. A wrong password that the client itself notices counts.
+    /// The reason why the server refused the request, if it did. A wrong password that the client itself notices counts.
     pub fn blame(&self) -> Option<Blame> {
         match self {
             Self::Refused { why, .. } => Some(*why),

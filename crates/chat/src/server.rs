@@ -53,7 +53,7 @@ pub struct DirectoryOptions {
     pub identity: Option<Identity>,
 }
 
-/// Why the directory server cannot start, or cannot finish what it began.
+/// An error that prevents the directory server from starting, or from finishing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ChatError {

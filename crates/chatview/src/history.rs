@@ -38,9 +38,9 @@ const MOST_FILE: u64 = 1 << 30;
 pub enum Entry {
     /// The user or the contact said something.
     Said {
-        /// Whether it was the user.
+        /// Whether the user wrote the entry.
         own: bool,
-        /// When, as Unix time in milliseconds by the clock of the one who said it.
+        /// The time of the entry, as Unix time in milliseconds by the clock of its author.
         at_ms: u64,
         /// The text of the message.
         text: String,

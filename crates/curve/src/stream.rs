@@ -80,7 +80,7 @@ impl Connection {
         state.protocol.layer(self.handle.id).map_or_else(LayerStats::default, |layer| layer.stats())
     }
 
-    /// Where the connection is in its life.
+    /// The phase of the connection's life.
     pub fn stage(&self) -> Stage {
         *self.stage.borrow()
     }

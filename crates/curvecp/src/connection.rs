@@ -197,7 +197,7 @@ impl Connection {
         filled != Filled::Buffer
     }
 
-    /// Why the connection is over, where it is.
+    /// The reason why the connection is over, if it is.
     pub(crate) fn over(&self) -> Option<CloseReason> {
         match (&self.stage, self.layer.state()) {
             (Stage::Closed(reason), _) => Some(*reason),

@@ -34,7 +34,7 @@ pub enum Event {
         client: PublicKey,
         /// The client's short-term public key, which its packets carry.
         short_term: PublicKey,
-        /// Where it sends from.
+        /// The address of the client.
         address: SocketAddr,
         /// The capabilities that the client's Hello announced; zeros from clients that announce nothing.
         capabilities: Capabilities,

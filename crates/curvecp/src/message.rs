@@ -188,7 +188,7 @@ impl<'a> Message<'a> {
         Some(Self { header, padding, data })
     }
 
-    /// Whether it is longer than the reference's longest.
+    /// Whether the message is longer than the reference's longest.
     pub fn is_long(&self) -> bool {
         HEADER_BYTES + self.padding.len() + self.data.len() > MAX_MESSAGE_BYTES
     }

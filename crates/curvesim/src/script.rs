@@ -26,7 +26,7 @@ pub struct Script {
     pub read: (usize, Duration),
     /// The application's action after the last byte.
     pub ending: Ending,
-    /// When it begins.
+    /// The instant at which the script begins.
     pub starts: Duration,
 }
 

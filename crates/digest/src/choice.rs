@@ -61,7 +61,7 @@ impl Engine {
         timed.min_by_key(|&(shortest, _)| shortest).map_or(Self::Portable, |(_, engine)| engine)
     }
 
-    /// Whether it finds known answers, and reports no match where there is nothing to find.
+    /// Whether the engine finds known answers, and reports no match where there is nothing to find.
     fn is_right(self) -> bool {
         [3_u64, 1 << 20, (9 << 32) + 77, u64::MAX - 200].into_iter().all(|start| {
             let value = start + 101;

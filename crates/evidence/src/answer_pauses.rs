@@ -22,7 +22,7 @@ const SHARE_OF_TIME: f64 = 0.5;
 /// First answers pause so much less often.
 const QUICK_FIRST: f64 = 0.5;
 
-/// How many answers there were, and how many of them paused.
+/// The number of answers, and of those among them that paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseCount {
     /// Answers.
@@ -61,8 +61,8 @@ impl AnswerPauses {
         counting.seen
     }
 
-    /// Whether they are those of Nagle's algorithm against delayed acknowledgements: pauses of 40 ms stand out and make up most of the
-    /// time, and the first answers of connections have none.
+    /// Whether the pauses are those of Nagle's algorithm against delayed acknowledgements: pauses of 40 ms stand out and make up most of
+    /// the time, and the first answers of connections have none.
     pub fn are_of_delayed_acknowledgements(&self) -> bool {
         let Self { first, later, paused_ns, requests_ns, paused_otherwise } = *self;
         later.paused >= LEAST.max(STAND_OUT * paused_otherwise)

@@ -1,4 +1,4 @@
-//! Which assumptions of a model hold in what was measured, and what it costs where one does not.
+//! Checks of a model's assumptions against the measurement, with the effect of each that is broken.
 //!
 //! [`check`] reads the rows of trials, [`check_loads`] reads one system under several loads, [`check_table`] a table from any source.
 //! Each gives a [`Finding`] for each assumption: a sentence, a test statistic with its p-value, and an effect, which is most often by
@@ -133,7 +133,7 @@ pub struct Named {
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// Whether it holds.
+    /// The verdict on the assumption.
     pub verdict: AssumptionVerdict,
     /// Where, in words, such as "80/s" or "line 3".
     pub place: String,
@@ -171,7 +171,7 @@ pub struct Setting {
 pub struct SendsJudged {
     /// Whether requests left when they were due, or so little later that it does not show in the response times.
     pub on_schedule: bool,
-    /// Whether they left at the rate of the schedule.
+    /// Whether the requests left at the rate of the schedule.
     pub at_rate: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct SendsJudged {
 pub struct RunQueue {
     /// The cores that the server may use.
     pub cores: f64,
-    /// How many of its threads are ready and have no core, on average over time.
+    /// The number of its threads that are ready and have no core, on average over time.
     pub waiting_threads: f64,
 }
 

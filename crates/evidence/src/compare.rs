@@ -117,7 +117,7 @@ pub struct Compared {
     pub runs: (usize, usize),
     /// Whether runs of one block were compared with each other, so that `runs` are pairs.
     pub paired: bool,
-    /// How they are compared.
+    /// The scale on which the metric is compared.
     pub scale: Scale,
     /// This side over the first, or this side less the first, as the scale says. For pairs the median of theirs.
     pub effect: Option<Effect>,

@@ -21,7 +21,7 @@ const MOST_CELLS: usize = 10_000;
 /// The measurements of one combination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Which level of each factor it has, counted from 0.
+    /// The level of each factor, counted from 0.
     pub levels: Vec<usize>,
     /// One value for each trial, above 0.
     pub values: Vec<f64>,

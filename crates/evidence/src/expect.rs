@@ -35,7 +35,7 @@ pub enum Measure {
     Errors,
 }
 
-/// On which side of its limit a measure is to be.
+/// The side of its limit on which a measure must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -97,7 +97,7 @@ pub enum ExpectationVerdict {
 pub struct Judged {
     /// The expectation.
     pub expected: Expectation,
-    /// Whether it is met.
+    /// The verdict on the expectation.
     pub verdict: ExpectationVerdict,
     /// The measured value: times in seconds, rates per second, errors as a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct Judged {
     /// Whether the measured value is only a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// Why it cannot be decided, where that is not for the width of the interval.
+    /// The reason why the expectation cannot be decided, unless that is the width of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! From measured points to a model: which station is it, with what parameters, and how well does it predict?
+//! Finds a model from measured points: the station, its parameters, and the errors of its predictions.
 //!
 //! Every candidate is fitted on the lower loads and judged by how well it predicts the higher ones, which it has not
 //! seen; how well a curve goes through the points it was fitted to says little of what it predicts. Akaike's criterion
@@ -40,9 +40,9 @@ const MOST_USERS: u32 = 1_000_000;
 /// The parameters of the station that the user gives; the fit estimates the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KnownParameters {
-    /// How many servers it has.
+    /// The number of servers.
     pub servers: Option<u32>,
-    /// How long a request is under way outside of it.
+    /// The time for which a request is under way outside of the station.
     pub delay_s: Option<f64>,
     /// The most requests in it.
     pub capacity: Option<u64>,
@@ -189,7 +189,7 @@ fn steady(observations: &[Observation], given: KnownParameters) -> (Vec<Observat
     (kept, left_out)
 }
 
-/// Why an open stream exceeds the station's capacity, if it does.
+/// The reason why an open stream exceeds the station's capacity, if it does.
 fn overloaded(point: &Observation, rate_per_s: f64, given: KnownParameters) -> Option<String> {
     let servers = given.servers.or(point.servers);
     let offered = point.service.zip(servers).map(|(service, m)| rate_per_s * service.mean_s / f64::from(m));

@@ -46,7 +46,7 @@ pub struct RowClass {
 /// The measurement of the clients alone, where the server reported nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientSide {
-    /// From the instant a request was due until its answer is complete.
+    /// Time from the instant a request was due until its answer is complete.
     pub response: Summary,
     /// Completed requests per second.
     pub throughput_per_s: Estimate,

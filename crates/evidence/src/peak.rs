@@ -102,7 +102,7 @@ impl PeakResult {
 }
 
 impl Probe {
-    /// Whether it says something of the system: a disturbed one does only where it passes all the same.
+    /// Whether the probe counts as evidence of the system: a disturbed probe does so only if it passes all the same.
     pub fn is_believed(&self) -> bool {
         !self.sighting.disturbed || self.outcome == Outcome::Pass
     }

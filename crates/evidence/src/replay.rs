@@ -24,12 +24,12 @@ pub use serve::{Visit, departures};
 use crate::{RowClass, Trial};
 use visits::Visits;
 
-/// How a station serves: what a replay needs of it beside the run.
+/// The properties of a station that a replay needs in addition to the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules<'a> {
     /// How many servers.
     pub servers: Servers,
-    /// In which order they serve.
+    /// The order in which the servers serve.
     pub discipline: Discipline,
     /// Room for this many requests, waiting and in service; `None` is unlimited.
     pub capacity: Option<u64>,

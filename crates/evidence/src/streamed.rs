@@ -80,14 +80,14 @@ struct Counted<'a> {
 pub struct Streamed {
     /// Requests that were due after the warm-up.
     pub requests: u64,
-    /// How they ended, in the order of [`Outcome::ALL`].
+    /// The counts of the requests by outcome, in the order of [`Outcome::ALL`].
     pub ended: [u64; Outcome::ALL.len()],
-    /// From the instant a request was due until its answer is complete.
+    /// Time from the instant a request was due until its answer is complete.
     pub response: TimesSeen,
-    /// From the instant it was sent.
+    /// Time from the instant a request was sent until its answer is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<TimesSeen>,
-    /// From the instant it was due until it was sent.
+    /// Time from the instant a request was due until it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag: Option<TimesSeen>,
     /// Completed requests per second; `None` where the run is too short.

@@ -50,7 +50,7 @@ pub struct Experiment {
     pub models: Vec<Model>,
     /// Published figures to compare with.
     pub published: Vec<Published>,
-    /// How its trials are watched.
+    /// The settings by which the experiment's trials are watched.
     pub probing: Probing,
     /// The folder to which paths in it are relative.
     pub folder: PathBuf,
@@ -149,7 +149,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Whether its levels are words, which have no position on an axis.
+    /// Whether the levels are words, which have no position on an axis.
     pub fn is_of_words(&self) -> bool {
         self.values.iter().any(|value| matches!(value, Value::Word(_)))
     }
@@ -172,7 +172,7 @@ pub struct ExpectedAt {
 }
 
 impl ExpectedAt {
-    /// Whether it applies to a combination.
+    /// Whether the expectation applies to a combination.
     pub fn holds_for(&self, combination: &Combination) -> bool {
         let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
         self.at.iter().all(|level| combination.levels.contains(level) || !varies(level.0))

@@ -7,7 +7,7 @@ use kendall_archive::series::Series;
 pub struct LinkRow<'a> {
     /// The row's index in the table, for its quantities.
     pub place: usize,
-    /// When its 10 ms began, in nanoseconds since the log's own start.
+    /// The beginning of the row's 10 ms, in nanoseconds since the start of the log.
     pub time_ns: i64,
     /// "up" is from client to server, "down" back.
     pub direction: &'a str,

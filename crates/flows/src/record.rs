@@ -49,7 +49,7 @@ pub struct FlowAbout {
     pub source: String,
     /// The port of its server.
     pub port: u16,
-    /// How much later than the first flows it starts.
+    /// The time between the start of the first flows and the start of this flow.
     pub after_s: f64,
     /// Whether the processor time of both its ends was counted. In old records that is so where both were this program.
     #[serde(alias = "is_ours")]

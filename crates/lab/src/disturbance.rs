@@ -41,7 +41,7 @@ struct Process {
     name: String,
     /// The process's user and system time, and that of its children that have ended.
     ticks: f64,
-    /// When it started, in ticks since the machine did.
+    /// The start of the process, in ticks since the machine started.
     started: u64,
 }
 

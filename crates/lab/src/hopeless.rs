@@ -89,7 +89,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Why it was stopped, if it was.
+    /// The reason why the trial was stopped, if it was.
     pub(crate) fn why(self) -> Option<String> {
         self.why
     }

@@ -147,10 +147,10 @@ pub struct Peak {
     pub usl_peak: Option<(f64, f64)>,
     /// The seed.
     pub seed: u64,
-    /// How other programs disturbed the probes, if they did.
+    /// The disturbance of the probes by other programs, if there was any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<DisturbedProbes>,
-    /// Why the search ended before its answer was confirmed, if it did.
+    /// The reason why the search ended before its answer was confirmed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<UnfinishedBy>,
 }

@@ -107,7 +107,7 @@ impl CaseResult {
         self.seeds.iter().filter(|seed| seed.right && seed.right_laws).count()
     }
 
-    /// How many runs counted although they were disturbed.
+    /// The number of runs that counted although they were disturbed.
     pub fn disturbed(&self) -> usize {
         self.seeds.iter().filter(|seed| seed.disturbed).count()
     }

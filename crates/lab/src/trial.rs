@@ -57,7 +57,7 @@ pub(crate) struct Task<'a> {
     pub(crate) folder: &'a Path,
     /// The expectations that can stop it early.
     pub(crate) expected: Vec<kendall_evidence::expect::Expectation>,
-    /// How it is watched.
+    /// The settings by which the trial is watched.
     pub(crate) probing: Probing,
     /// The published state of its run, if there is one.
     pub(crate) live: Option<&'a Live>,

@@ -82,7 +82,7 @@ pub enum ValidationEvent<'a> {
 pub struct Predicted {
     /// The share of the capacity.
     pub share: f64,
-    /// When it was written.
+    /// The time at which the prediction was written.
     pub written_utc: String,
     /// The BLAKE3 hash of its file.
     pub blake3: String,
@@ -135,7 +135,7 @@ pub struct ValidationReport {
     pub loads: Vec<Validated>,
     /// Loads that could not be predicted, with the reason.
     pub no_prediction: Vec<String>,
-    /// How many loads were repeated because they were disturbed.
+    /// The number of loads repeated because they were disturbed.
     pub repeated: u32,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Due {
     pub(crate) at_ns: i64,
     /// The request's user, in a closed population and in sessions.
     pub(crate) user: Option<usize>,
-    /// How late it was begun although a connection was free, in nanoseconds; 0 until then.
+    /// The lag of the request although a connection was free, in nanoseconds; 0 until it was begun.
     pub(crate) lag_ns: i64,
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// From levels with the weights of their chunks.
+    /// The service times from levels with the weights of their chunks.
     pub(crate) fn of(levels: &[LevelLaw], weights: &[Vec<f64>]) -> Self {
         let (mut scaled, mut classes, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         let mut sum = 0.0;

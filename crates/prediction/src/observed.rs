@@ -16,9 +16,9 @@ const LEAST_CHUNK: usize = 50;
 /// One request as its client measured it, in seconds since the start of its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// When it was sent.
+    /// The instant at which the request was sent.
     pub sent_s: f64,
-    /// When its answer was complete.
+    /// The instant at which the answer was complete.
     pub completed_s: f64,
     /// The request's class in the workload.
     pub class: u32,
@@ -207,7 +207,8 @@ pub enum NothingObserved {
 }
 
 impl Observed {
-    /// From blocks of requests and their nominal rates; blocks of one nominal rate are one level.
+    /// Builds the observation from blocks of requests and their nominal rates; blocks of one nominal rate are one
+    /// level.
     ///
     /// # Errors
     /// Fails where no level has enough requests, and where more than 1 % of the requests were lost.

@@ -60,9 +60,9 @@ impl Question {
 /// A station that the measurements allow, and how likely it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Allowed {
-    /// How it serves.
+    /// The discipline of the station.
     pub discipline: Discipline,
-    /// How many servers it has.
+    /// The number of servers.
     pub servers: u32,
     /// The share of the draws that have it.
     pub share: f64,

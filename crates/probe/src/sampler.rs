@@ -64,7 +64,7 @@ pub struct Target {
     pub role: Role,
     /// The process number.
     pub pid: u32,
-    /// Whether its child processes are watched, too.
+    /// Whether the target's child processes are watched, too.
     pub children: Children,
 }
 

@@ -86,7 +86,7 @@ pub struct Use {
     pub threads: Vec<ThreadUse>,
     /// The number of the other threads, and the cores that they used.
     pub other_threads: (usize, f64),
-    /// How often threads gave up their core, and how often they were preempted, per second.
+    /// The rates at which threads gave up their core and were preempted, per second.
     pub switches_per_s: Option<(f64, f64)>,
     /// The peak memory, in bytes.
     pub memory_peak_bytes: Option<f64>,

@@ -42,7 +42,7 @@ pub struct AuthorizedClient {
     pub user: Option<String>,
 }
 
-/// By what a change of the file is noticed: its number, time of change in seconds and nanoseconds, and length.
+/// The identity by which a change of the file is noticed: its number, time of change in seconds and nanoseconds, and length.
 type Stamp = (u64, i64, i64, u64);
 
 impl AuthorizedKeys {

@@ -86,7 +86,7 @@ pub enum RemoteError {
          `kendall curve show` print there {server}, and is {name} its name? (3) does UDP reach {address}?"
     )]
     NoAnswer {
-        /// Where it was looked for.
+        /// The places at which the host was looked up.
         address: String,
         /// The client's public key.
         client: String,

@@ -66,7 +66,7 @@ pub struct Named {
     pub name: &'static str,
     /// The figure.
     pub figure: Figure,
-    /// How many columns of its table are words.
+    /// The number of columns of the table that are words.
     pub left: usize,
 }
 
@@ -110,7 +110,7 @@ pub fn that_matters(report: &Report) -> &'static str {
 pub struct Figure {
     /// The title of the figure.
     pub title: String,
-    /// How to read it.
+    /// The explanation of how to read the figure.
     pub caption: String,
     /// The meaning of each mark.
     pub legend: Vec<Key>,

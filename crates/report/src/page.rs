@@ -121,7 +121,7 @@ struct View<'a> {
 struct Shown {
     class: String,
     figure: Figure,
-    /// How many columns of its table are words.
+    /// The number of columns of the table that are words.
     left: usize,
     /// What stands under the replay: how well each candidate explains the requests.
     candidates: Option<(String, Table)>,

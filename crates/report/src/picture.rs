@@ -79,7 +79,7 @@ pub enum AxisKind {
 pub struct Series {
     /// The series' name in the legend; empty for none.
     pub label: String,
-    /// How it is drawn.
+    /// The mark of the series.
     pub mark: Mark,
     /// The series' points, ascending across. Those that an axis cannot show are left out.
     pub points: Vec<(f64, f64)>,

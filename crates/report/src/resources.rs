@@ -83,7 +83,7 @@ pub struct ServerResources<'a> {
     pub summary: &'a Summary,
     /// The resource that limited the server.
     pub limit: Option<&'a Bottleneck>,
-    /// Where the time of one request went in it.
+    /// The split of the time of one request in the server.
     pub split: Option<&'a RequestSplit>,
     /// The stacks of the server, where they were sampled.
     pub profile: Option<&'a Profile>,

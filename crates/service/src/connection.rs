@@ -119,7 +119,7 @@ impl<H: Handler> Course<H> {
         }
     }
 
-    /// How it ends after its answer has begun; otherwise it has ended.
+    /// Waits for the end of an answer that has begun; other answers are complete.
     async fn end(self) -> End {
         match self {
             Self::Served(mut events, _claim) => match events.next().await {

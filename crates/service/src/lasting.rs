@@ -366,7 +366,7 @@ struct Waits {
     idle: Duration,
     patience: Duration,
     request_deadline: Duration,
-    /// When its last bytes came.
+    /// The instant at which the last bytes arrived.
     last: Instant,
     /// When the first bytes of an incomplete request arrived.
     begun: Option<Instant>,

@@ -24,9 +24,9 @@ pub trait Recipient<A>: Send + 'static {
 /// The work of a flight, which waits or is in service.
 pub(crate) struct Pending<T> {
     pub(crate) task: T,
-    /// When its first request was queued.
+    /// The instant at which the first request was queued.
     pub(crate) queued_ns: i64,
-    /// When a worker first started it.
+    /// The instant at which a worker first started the request.
     pub(crate) started_ns: Option<i64>,
     /// The request's time in service up to now.
     pub(crate) service_ns: i64,
@@ -54,7 +54,7 @@ pub(crate) struct RequestHandle {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) handle: RequestHandle,
-    /// Whether it joined equal requests.
+    /// Whether the request joined equal requests.
     pub(crate) joined: bool,
     /// The worker that should check the queue, because it serves a less urgent request.
     pub(crate) look_up: Option<usize>,

@@ -9,20 +9,20 @@ pub struct Traced {
     pub index: u64,
     /// The customer's class, by its index in the station's list; 0 without classes.
     pub class: usize,
-    /// When it arrived, in seconds.
+    /// The instant at which the customer arrived, in seconds.
     pub arrival_s: f64,
     /// The total service that it needs, in seconds.
     pub service_s: f64,
-    /// When it was first served, in seconds; `None` for a customer that left before.
+    /// The instant at which the customer was first served, in seconds; `None` for a customer that left before.
     pub started_s: Option<f64>,
-    /// When it left, in seconds.
+    /// The instant at which the customer left, in seconds.
     pub departure_s: f64,
     /// The time that it spent in the station without service, in seconds.
     pub waiting_s: f64,
     /// The server that it left from, from 0; `None` where servers have no identity: under processor sharing, and
     /// where only the instants at which some server is free are simulated.
     pub server: Option<usize>,
-    /// How its visit ended.
+    /// The fate of the customer.
     pub fate: Fate,
 }
 

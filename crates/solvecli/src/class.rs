@@ -56,7 +56,7 @@ impl FromStr for ClassOption {
 }
 
 impl ClassOption {
-    /// Whether it says how long its requests are served.
+    /// Whether the class has a service time of its own.
     pub(crate) fn has_service(&self) -> bool {
         self.service_s.is_some()
     }

@@ -28,7 +28,7 @@ impl StationAnswer {
         }
     }
 
-    /// Why it is missing.
+    /// Makes the answer of a station that has none, for this reason.
     pub(crate) fn without(why: &impl fmt::Display, unstable: bool) -> Self {
         if unstable { Self::Unstable(why.to_string()) } else { Self::NoAnswer(why.to_string()) }
     }

@@ -98,7 +98,7 @@ pub enum By {
     Formula {
         /// The name of the formula and its reference in the literature.
         source: String,
-        /// For an approximation: its assumptions, and its known error. Absent where the formula is exact for its
+        /// The assumptions of an approximation, and its known error. Absent where the formula is exact for its
         /// model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approximate: Option<String>,
@@ -132,7 +132,7 @@ pub enum By {
 pub struct Answer {
     /// The method.
     pub by: By,
-    /// From the instant a request was due until its answer is complete.
+    /// Time from the instant a request was due until its answer is complete.
     pub response: Summary,
     /// The part of the response time before service starts (with preemption or sharing: the time not in service).
     pub waiting: Summary,

@@ -210,7 +210,7 @@ impl Discipline {
         self.properties().knows
     }
 
-    /// Which formulas hold for it.
+    /// The formulas that hold for the discipline.
     pub const fn formulas(self) -> Formulas {
         self.properties().formulas
     }

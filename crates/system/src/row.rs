@@ -100,7 +100,7 @@ pub struct Serving {
     /// The file for the server's own stamps of each request, if any. The counters of the server go into the file beside it
     /// at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
-    /// Whether it is served for a trial only: then it must not change the user's data.
+    /// Whether the server runs for a trial only: then it must not change the user's data.
     pub for_trial: bool,
     /// Called with the address once the server accepts connections.
     pub ready: fn(SocketAddr),

@@ -82,7 +82,7 @@ pub enum Event {
     Kept {
         /// The number of the file.
         file: u64,
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
     },
     /// This side cannot read or write a file, which ends it for both.
@@ -159,7 +159,7 @@ pub enum Violation {
     Piece {
         /// The file.
         file: u64,
-        /// Where they begin.
+        /// The offset of the bytes.
         offset: u64,
     },
 }

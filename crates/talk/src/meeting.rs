@@ -1,4 +1,4 @@
-//! How two peers that know each other's key and addresses come to have a stream between them.
+//! Brings two peers that know each other's key and addresses to a stream between them.
 //!
 //! Both bind one socket, from which they dial and at which they accept. The peer with the smaller key dials; the other one
 //! sends a datagram to each address of the dialling peer now and then, which opens the way through its own address

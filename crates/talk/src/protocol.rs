@@ -46,7 +46,7 @@ pub enum Frame {
     Message {
         /// The number of the message.
         number: u64,
-        /// When it was written, as Unix time in milliseconds by the sender's clock.
+        /// The time of the message, as Unix time in milliseconds by the sender's clock.
         sent_ms: u64,
         /// The text; at most [`MOST_TEXT`] bytes.
         text: String,

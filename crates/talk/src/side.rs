@@ -16,7 +16,7 @@ use crate::transfers::{Report, Source, Transfers, Upload};
 pub enum Command {
     /// Send a message, written at this Unix time in milliseconds.
     Send {
-        /// When it was written.
+        /// The time at which the user wrote the message.
         sent_ms: u64,
         /// The text.
         text: String,
@@ -33,7 +33,7 @@ pub enum Command {
         file: u64,
         /// The name that the peer has given it. It is kept under a safe one, and beside a file that has it already.
         name: String,
-        /// Where it is to be kept.
+        /// The folder in which the file must be kept.
         folder: PathBuf,
     },
     /// Refuse a file of the peer's or take back one of ours, also while it is on its way.

@@ -55,7 +55,7 @@ impl Model {
         self.quantities.split(',').map(str::trim)
     }
 
-    /// Whether it has an input of this name.
+    /// Whether the model has an input of this name.
     pub fn takes(&self, key: &str) -> bool {
         let name = |input: &'static str| input.split(['=', '?', ':']).next().unwrap_or(input).trim();
         self.inputs.split(',').map(name).any(|known| match known.strip_suffix('*') {

@@ -166,7 +166,7 @@ impl Interface {
         Ok(Self { device, answer: opened.answer, server: opened.server })
     }
 
-    /// Whether it serves another connection, too: the addresses are the same, and no route covers the server.
+    /// Whether the interface serves another connection, too: the addresses are the same, and no route covers the server.
     fn fits(&self, settings: &ClientSettings, opened: &Opened) -> bool {
         let covers = |server: IpAddr| settings.routes.iter().any(|network| network.contains(&server));
         let is_beside = opened.server == self.server || !opened.server.is_some_and(covers);

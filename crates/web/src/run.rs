@@ -44,7 +44,7 @@ impl State {
         }
     }
 
-    /// Whether it can be resumed.
+    /// Whether the run can be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
         matches!(self, Self::Interrupted | Self::Failed(_))
     }
@@ -74,7 +74,7 @@ pub(crate) struct Run {
     pub(crate) trials_done: u64,
     /// The number of planned trials, where that is known.
     pub(crate) trials_planned: Option<u64>,
-    /// Whether it has a report, and therefore a picture.
+    /// Whether the run has a report, and therefore a picture.
     pub(crate) has_report: bool,
     /// The searched text, in lower case.
     searched: String,

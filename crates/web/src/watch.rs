@@ -26,7 +26,7 @@ const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(crate) struct RunStatus {
     pub(crate) state: State,
-    /// Whether it has a report that is newer than its end.
+    /// Whether the run has a report that is newer than its end.
     pub(crate) has_report: bool,
     /// The run's live state, if it ever wrote one.
     pub(crate) live: Option<Arc<Live>>,

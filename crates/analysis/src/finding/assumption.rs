@@ -1,4 +1,4 @@
-//! Which checks of assumptions are worth a sentence, and all of them as a table.
+//! Selection of the checks of assumptions that are worth a sentence, and a table of all.
 
 use kendall_evidence::check::{AssumptionVerdict, Check, Finding as Checked, SIGNIFICANT};
 

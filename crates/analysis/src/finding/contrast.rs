@@ -77,7 +77,7 @@ fn contrast(report: &Report, factor: &Factor, first: &str, level: &str) -> Optio
 }
 
 impl Contrast {
-    /// How far from alike it is at most.
+    /// The largest distance of a ratio from 1, as a logarithm.
     fn distance(&self) -> f64 {
         self.least.1.value.ln().abs().max(self.most.1.value.ln().abs())
     }

@@ -8,7 +8,7 @@ use kendall_stats::number::{count, counted, percent, significant, time};
 
 use super::{Checked, Doubt, GeneratorVerdict, Limit, Remark, Trust, WaitCause};
 
-/// From this share of failed requests on, the first line of a result is about them.
+/// The share of failed requests from which on the first line of a result is about them.
 const FAILED_SHARE: f64 = 0.01;
 
 impl GeneratorVerdict {

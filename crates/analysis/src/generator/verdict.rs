@@ -12,7 +12,7 @@ pub struct GeneratorVerdict {
     pub trust: Trust,
     /// Every check, held or not.
     pub checks: Vec<Check>,
-    /// Why the generator limited the run, each as a clause; none where it did not.
+    /// The reasons why the generator limited the run, each as a clause; none where it did not.
     pub limits: Vec<Limit>,
     /// Other reasons to doubt the run.
     pub doubts: Vec<Doubt>,
@@ -44,7 +44,7 @@ pub enum Checked {
     Lag,
     /// The share of a core that the generator used.
     Processor,
-    /// How long it was kept waiting for one.
+    /// The time for which the generator was ready to run and waited for a core.
     RunQueue,
     /// The law of the gaps between sends.
     Gaps,
@@ -70,7 +70,7 @@ pub struct Check {
     pub held: Option<bool>,
 }
 
-/// Why a generator limited what it was to measure.
+/// A reason why a generator limited its own measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {

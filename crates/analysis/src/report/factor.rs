@@ -9,10 +9,10 @@ pub struct Factor {
     pub name: String,
     /// The unit of its values, as it follows a number: "/s", "ms"; empty without one.
     pub unit: String,
-    /// How its values are shown.
+    /// How the factor's values are shown.
     #[serde(default)]
     pub kind: FactorKind,
-    /// Whether it is a setting of the generator, not of the system: a rate, a number of clients.
+    /// Whether the factor is a setting of the generator, not of the system: a rate, a number of clients.
     #[serde(default)]
     pub is_load: bool,
     /// The factor's values, as text without the unit.

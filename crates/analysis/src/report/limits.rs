@@ -33,7 +33,7 @@ pub struct LimitUse {
     /// The use by other programs, in this unit, as far as it is known.
     #[serde(default)]
     pub others: f64,
-    /// Whether it is the processors as a whole, of which other limits are a part.
+    /// Whether the limit is that of all processors together, of which other limits are a part.
     #[serde(default)]
     pub is_whole_machine: bool,
 }

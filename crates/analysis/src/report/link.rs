@@ -11,7 +11,7 @@ pub struct TrialLink {
     pub trial: String,
     /// How the link was emulated: "user-space over veth, namespaces as root".
     pub emulated: String,
-    /// How that differs from a link of packets, where it does.
+    /// The difference between the emulation and a link of packets, where there is one.
     #[serde(default)]
     pub differs: Option<String>,
     /// Each of its properties, each way.

@@ -70,7 +70,7 @@ pub struct Modelled {
 pub enum Modelling {
     /// The answer of the formula or the simulation.
     Answer(Box<Answer>),
-    /// Why it has none, as a clause: "utilisation is 1.31, so the queue grows without bound".
+    /// The reason why the model has no answer, as a clause: "utilisation is 1.31, so the queue grows without bound".
     NoAnswer(String),
 }
 
@@ -116,7 +116,7 @@ pub struct ServiceSpread {
 }
 
 impl ServiceSpread {
-    /// Whether it has an interval, and a share of each.
+    /// Whether the spread has an interval, and a share of each.
     pub fn is_whole(&self) -> bool {
         self.edges_s.len() == self.shares.len() + 1 && !self.shares.is_empty()
     }

@@ -10,7 +10,7 @@ use crate::report::trial::TrialLine;
 /// A table of figures that others published of the same experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Where they stand in print.
+    /// The source in print.
     pub source: String,
     /// The measure of the figures.
     pub measure: Measure,

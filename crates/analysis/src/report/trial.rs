@@ -21,7 +21,7 @@ pub struct TrialLine {
     /// The trial's own mean of weight × response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_response_s: Option<f64>,
-    /// How its requests ended.
+    /// The counts of the trial's requests by outcome.
     pub counts: Counts,
     /// Mean number in the system over throughput × mean response, less 1 (Little's law says 0); `None` where the
     /// trial did not drain.
@@ -35,7 +35,8 @@ pub struct TrialLine {
     pub left_out: Option<LeftOut>,
     /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
     pub doubts: Vec<String>,
-    /// Why the trial shows the generator as much as the server, each as a clause; empty where it does not.
+    /// The reasons why the trial shows the generator as much as the server, each as a clause; empty where it
+    /// does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
     /// Whether another attempt of the same trial counts in its place.

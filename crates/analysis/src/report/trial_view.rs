@@ -33,7 +33,7 @@ pub struct TrialView {
     pub service: Option<AgainstLaw>,
     /// Gaps between arrivals against the law that was asked for; `None` where no law was.
     pub gaps: Option<AgainstLaw>,
-    /// How unevenly requests come, by the length of the spans in which they are counted.
+    /// The dispersion of the requests, by the length of the spans in which they are counted.
     pub dispersion: Vec<Dispersion>,
     /// Share and response time: this share of the requests took no longer. As far out as the sample supports, after the warm-up.
     pub quantiles_s: Vec<(f64, f64)>,
@@ -51,7 +51,7 @@ impl TrialView {
 /// The counts of one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// How the requests that were due in it ended, in the order of [`Outcome::ALL`].
+    /// The counts of the requests that were due in the interval, in the order of [`Outcome::ALL`].
     pub due: [u64; Outcome::ALL.len()],
     /// Requests sent in it.
     pub sent: u64,
@@ -139,24 +139,24 @@ pub enum WindowOf {
 pub struct Stages {
     /// The request's number.
     pub index: u64,
-    /// When it was due.
+    /// The instant at which the request was due.
     pub due_s: f64,
-    /// When it was sent.
+    /// The instant at which the request was sent.
     pub sent_s: Option<f64>,
-    /// When the server queued it.
+    /// The instant at which the server queued the request.
     pub queued_s: Option<f64>,
-    /// When a worker took it up.
+    /// The instant at which a worker started the request.
     pub started_s: Option<f64>,
-    /// When the server had its answer.
+    /// The instant at which the server had its answer.
     pub finished_s: Option<f64>,
-    /// When it was over.
+    /// The instant at which the request ended.
     pub ended_s: f64,
-    /// How it ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
 }
 
 impl Stages {
-    /// From when it was due until it was over.
+    /// The time from due to the end.
     pub fn out_s(&self) -> f64 {
         self.ended_s - self.due_s
     }
@@ -188,6 +188,6 @@ pub struct Dispersion {
     pub spans: u64,
     /// Variance of the counts over their mean: 1 for a Poisson stream, 0 for constant gaps.
     pub index: f64,
-    /// In which range 95 % of Poisson streams would have it.
+    /// The range in which the value lies for 95 % of Poisson streams.
     pub poisson: (f64, f64),
 }

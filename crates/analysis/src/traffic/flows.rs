@@ -19,7 +19,7 @@ use super::{goodput, queue};
 pub struct FlowsReport {
     /// The flows: "tcp, tcp and curve", or "Every two of tcp and curve".
     pub title: String,
-    /// When it began, in UTC.
+    /// The start of the run, in UTC.
     pub started_utc: String,
     /// The command that makes such a record again.
     pub command: String,

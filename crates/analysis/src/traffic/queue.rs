@@ -26,7 +26,7 @@ impl Left {
 /// A span of a log, cut into intervals of equal length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// When it begins, in nanoseconds since the log's own start.
+    /// The beginning of the part, in nanoseconds since the start of the log.
     from_ns: i64,
     interval_ns: i64,
     pub(super) intervals: usize,

@@ -28,7 +28,7 @@ struct Count {
     level: f64,
     at: Duration,
     blocked_until: Duration,
-    /// When it says nothing any more.
+    /// The instant at which the count no longer matters.
     forget_at: Duration,
 }
 

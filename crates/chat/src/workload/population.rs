@@ -37,7 +37,7 @@ impl Operation {
         }
     }
 
-    /// Whether it needs a session that other requests used before.
+    /// Whether the operation needs a session that other requests used before.
     pub fn needs_session(self) -> bool {
         matches!(self, Self::Who | Self::Call)
     }

@@ -57,7 +57,7 @@ pub enum Link {
     Down {
         /// Why.
         why: String,
-        /// When it is called again, as Unix time in milliseconds.
+        /// The time of the next call, as Unix time in milliseconds.
         again_ms: u64,
     },
 }
@@ -81,7 +81,7 @@ pub(crate) struct Talk {
 /// A message, or a note of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it.
+    /// The author of the message.
     pub from: From,
     /// When, as Unix time in milliseconds.
     pub at_ms: u64,

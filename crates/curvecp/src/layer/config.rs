@@ -55,7 +55,7 @@ pub enum Failure {
     IdleTimeout,
 }
 
-/// Where a connection is in its life.
+/// The phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerState {
     /// At least one of the streams goes on.

@@ -228,7 +228,7 @@ impl MessageLayer {
         }
     }
 
-    /// Where the connection is in its life.
+    /// The phase of the connection's life.
     pub fn state(&self) -> LayerState {
         self.state
     }

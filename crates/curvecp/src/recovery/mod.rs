@@ -76,7 +76,7 @@ pub(crate) struct Carried {
 pub(crate) struct LostMessage {
     pub(crate) number: u64,
     pub(crate) record: Record,
-    /// Whether it starts a congestion event.
+    /// Whether the lost message starts a congestion event.
     pub(crate) begins_event: bool,
 }
 

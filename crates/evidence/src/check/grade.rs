@@ -23,7 +23,7 @@ pub(super) fn two_sided(z: f64) -> f64 {
     if z.is_nan() { 1.0 } else { (2.0 * Normal::standard().sf(z.abs())).min(1.0) }
 }
 
-/// How far off a prediction is, in words, where the truth is `factor` times what it predicts.
+/// The error of a prediction in words, where the truth is `factor` times the prediction.
 pub(super) fn off(factor: f64) -> String {
     use kendall_stats::number::{percent, significant};
     match 1.0 / factor {

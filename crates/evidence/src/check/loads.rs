@@ -7,7 +7,7 @@ use kendall_stats::two_samples;
 /// The service times of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load<'a> {
-    /// Where it stands, in words, such as "80/s".
+    /// The place of the load in words, such as "80/s".
     pub place: &'a str,
     /// Rate × service time / servers.
     pub utilisation: f64,

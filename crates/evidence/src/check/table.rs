@@ -1,4 +1,4 @@
-//! Which numbers of a table contradict one another, or what they are said to be.
+//! Contradictions among the numbers of a table, or with their names.
 //!
 //! A table has no single requests, so there is nothing to test statistically: its numbers are recomputed from each other. A number that
 //! differs by more than its printed digits can explain is broken.

@@ -43,9 +43,9 @@ pub enum Better {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// By their ratio. All values are above 0.
+    /// The ratio of the values, which are all above 0.
     Ratio,
-    /// By their difference.
+    /// The difference of the values.
     Difference,
 }
 
@@ -68,7 +68,8 @@ impl Metric {
         Self { name: name.to_owned(), unit, better }
     }
 
-    /// How such values are compared: shares, and what is not above 0 everywhere, by their difference.
+    /// The scale on which such values are compared: the difference for shares and for values that are not above 0
+    /// everywhere.
     pub(super) fn scale(&self, a: &[f64], b: &[f64]) -> Scale {
         let positive = a.iter().chain(b).all(|&value| value > 0.0);
         if positive && self.unit != Unit::Share { Scale::Ratio } else { Scale::Difference }

@@ -33,13 +33,13 @@ pub struct Forecast {
     /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
     /// put the load beyond saturation.
     pub response: Summary,
-    /// Why the quantiles are missing, if they are.
+    /// The reason why the quantiles are missing, if they are.
     pub no_quantiles: Option<String>,
     /// Completed requests per second.
     pub throughput_per_s: Estimate,
     /// The busy share of the servers, of the bottleneck where there are several parts; `None` for laws without servers.
     pub utilisation: Option<Estimate>,
-    /// By how much an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
+    /// The factor by which an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
     pub amplification: Option<f64>,
     /// The share of the bootstrap's draws that sustain the load.
     pub steady: f64,

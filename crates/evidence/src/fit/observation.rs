@@ -69,14 +69,14 @@ pub struct Stamped {
     pub mean_s: f64,
     /// The squared coefficient of variation of the service times, where it is known.
     pub scv: Option<f64>,
-    /// How many there are, where it is known.
+    /// The number of service times, where it is known.
     pub n: Option<f64>,
 }
 
 /// One measured point, from any tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Observation {
-    /// Where it stands, in words: "line 4", "80/s".
+    /// The place of the point in words: "line 4", "80/s".
     pub place: String,
     /// The load that was offered.
     pub load: Load,
@@ -106,7 +106,7 @@ pub struct Observation {
     pub lost: Option<f64>,
     /// How many requests were measured.
     pub requests: Option<f64>,
-    /// Why the point has no steady state, if the one who measured it saw that.
+    /// The reason why the point has no steady state, if it has none.
     pub unsteady: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Which candidate predicts best what it has not seen.
+//! The candidate that predicts held-out loads best.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub struct Split {
     pub to: Load,
 }
 
-/// How well a candidate predicts the loads that it was not fitted to.
+/// The errors of a candidate's predictions of the loads that it was not fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOut {
     /// The root of the mean squared relative error. Infinite where the candidate has no steady state at a load at which
@@ -67,7 +67,7 @@ pub struct Candidate {
     pub formula: &'static str,
     /// The candidate's parameters, with intervals.
     pub parameters: Vec<Parameter>,
-    /// How well it predicts; `None` where the lower loads are too few for it.
+    /// The errors of the candidate's predictions; `None` where the lower loads are too few.
     pub held_out: Option<HeldOut>,
     /// The root of the mean squared relative error on the points it was fitted to, all of them.
     pub error: f64,

@@ -1,4 +1,4 @@
-//! Where the service time comes from: what each source at hand says of it, best first.
+//! The service time from each source, the best source first.
 
 use super::line::Line;
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct ServiceTime {
     pub interval_s: Option<(f64, f64)>,
     /// Whether the models are fitted with it.
     pub used: bool,
-    /// How sure it is, as a sentence.
+    /// The reservation about the service time, as a sentence.
     pub doubt: Option<String>,
 }
 

@@ -50,7 +50,7 @@ pub struct Parameter {
     /// The parameter's 95 % interval by profile likelihood; an end is infinite where no value is refuted. `None` for
     /// what was given, and where no point is to spare.
     pub interval: Option<(f64, f64)>,
-    /// Whether it was fitted.
+    /// The origin of the value: the fit, or the user.
     pub origin: Origin,
 }
 
@@ -85,12 +85,12 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a whole number.
+    /// Whether the quantity is a count.
     pub fn is_count(self) -> bool {
         matches!(self, Self::Servers | Self::Capacity)
     }
 
-    /// Whether it is a time in seconds.
+    /// Whether the quantity is a time in seconds.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Service | Self::Delay | Self::Serial)
     }

@@ -15,7 +15,8 @@ pub struct Score {
     /// The mean over them of weight × response in whole microseconds, rounded down; the lower the better. A wrong
     /// answer counts like a right one. A request without an answer counts with the time until it was given up.
     pub weighted_response_us: u64,
-    /// How many had no complete answer. If any, the true score is higher: they would have waited longer.
+    /// The number of requests without a complete answer. If any, the true score is higher: they would have waited
+    /// longer.
     pub without_answer: u64,
     /// The classes in the order of their numbers, those without requests included.
     pub classes: Vec<ClassScore>,
@@ -30,7 +31,7 @@ pub struct ClassScore {
     pub weight: f64,
     /// The number of requests of the class.
     pub requests: u64,
-    /// How many of them had the right answer.
+    /// The number of them with the right answer.
     pub right: u64,
     /// The mean response time of the class's requests in seconds, counted as in the score; `None` if there were none.
     pub mean_response_s: Option<f64>,
@@ -127,7 +128,7 @@ impl Tally {
     }
 }
 
-/// From the instant a request was due until it ended, if only by being given up at the end of the run.
+/// Time from the instant a request was due until it ended, if only by being given up at the end of the run.
 fn whole_us(row: &RequestRow, end_ns: i64) -> f64 {
     let ended_ns = row.completed.unwrap_or(end_ns);
     ((ended_ns - row.scheduled).max(0) / 1000) as f64

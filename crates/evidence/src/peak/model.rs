@@ -16,7 +16,7 @@ pub struct Curve {
     served: Served,
 }
 
-/// Where the system is used best: the most throughput for its response time.
+/// The load at which the system is used best: the most throughput for its response time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Knee {
     /// Requests per second.

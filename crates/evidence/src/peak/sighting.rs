@@ -42,7 +42,7 @@ pub enum Outcome {
     Grey,
 }
 
-/// How many requests of a probe it takes to say something of an objective.
+/// The number of requests of a probe that can decide an objective.
 pub fn requests_needed(slo: Slo) -> u64 {
     match slo.measure {
         SloMeasure::Mean => 500,

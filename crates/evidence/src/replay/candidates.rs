@@ -30,9 +30,9 @@ pub struct Candidate {
     /// The candidate's capacity, in requests waiting and in service; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
-    /// How far its predictions are from the measurement.
+    /// The errors of the candidate's predictions.
     pub fit: Fit,
-    /// Whether the run distinguishes it from the best.
+    /// Whether the run distinguishes the candidate from the best.
     pub told_apart: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct Candidates {
     pub verdict: ReplayVerdict,
     /// The best first; the system's own comes before candidates that the run cannot distinguish from it.
     pub ranked: Vec<Candidate>,
-    /// Where the system's own stands among them.
+    /// The rank of the system's own station among the candidates.
     pub own: usize,
     /// The replay through the first.
     pub best: Replay,

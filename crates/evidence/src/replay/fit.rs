@@ -12,7 +12,7 @@ const QUANTILES: [f64; 4] = [0.50, 0.90, 0.95, 0.99];
 pub struct Pair {
     /// The response time that the client measured.
     pub measured_s: f64,
-    /// By the replay; 0 if it was turned away there.
+    /// The response time that the replay predicts; 0 if the station turned the request away.
     pub predicted_s: f64,
 }
 

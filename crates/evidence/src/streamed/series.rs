@@ -8,7 +8,7 @@ use kendall_stats::histogram::{Grid, Histogram};
 
 /// No more bins than this.
 const MOST: usize = 2048;
-/// How wide they are at first, in nanoseconds.
+/// The width of the bins at first, in nanoseconds.
 const FINEST_NS: i64 = 1_000_000;
 /// What is handed out has no more bins than this, and none narrower than a tenth of a second where there are enough.
 const SHOWN_AT_MOST: usize = 600;
@@ -19,7 +19,7 @@ const LEAST_S: f64 = 1e-6;
 
 #[derive(Clone, Debug)]
 pub(super) struct Bin {
-    /// How the requests that were due in it ended.
+    /// The counts of the requests that were due in the bin, by outcome.
     ended: [u64; Outcome::ALL.len()],
     /// Response times of the requests that were due in it and answered.
     response: Histogram,
@@ -236,9 +236,9 @@ pub struct Series {
 /// One bin of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesBin {
-    /// When it begins, in seconds since the start.
+    /// The beginning of the bin, in seconds since the start.
     pub at_s: f64,
-    /// How the requests ended that were due in it, in the order of [`Outcome::ALL`].
+    /// The counts of the requests that were due in the bin, in the order of [`Outcome::ALL`].
     pub ended: [u64; Outcome::ALL.len()],
     /// Answers that were complete in it, whenever they were due.
     pub completed: u64,

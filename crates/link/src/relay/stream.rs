@@ -32,11 +32,11 @@ impl Piece {
 /// One direction of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Whether its sender may have data.
+    /// Whether the flow's sender may have data.
     pub(super) readable: bool,
-    /// Whether its sender has sent everything.
+    /// Whether the flow's sender has sent everything.
     pub(super) at_end: bool,
-    /// Whether it is in the line of connections to read from.
+    /// Whether the flow is in the line of connections to read from.
     pub(super) lined_up: bool,
     /// Bytes that are read and not yet written.
     pub(super) inside_bytes: usize,

@@ -25,7 +25,7 @@ pub(crate) struct Process {
     /// The process's name and number, such as "nginx 4711".
     pub(crate) label: String,
     pub(crate) threads: Vec<Thread>,
-    /// Whether it has more threads than can be watched.
+    /// Whether the process has more threads than can be watched.
     pub(crate) is_partly_watched: bool,
     folder: PathBuf,
     stat: PolledFile,

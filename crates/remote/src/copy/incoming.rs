@@ -19,7 +19,7 @@ pub(crate) struct Incoming {
     number: u64,
     size: u64,
     hasher: ContentHasher,
-    /// Where it is written; absent once it has failed, and the rest of its data is dropped.
+    /// The file that is written; absent once writing has failed, and the rest of its data is dropped.
     writing: Option<Writing>,
 }
 

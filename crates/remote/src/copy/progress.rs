@@ -1,4 +1,4 @@
-//! How far a copy is, for the program that draws it.
+//! The progress of a copy, for the program that draws it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

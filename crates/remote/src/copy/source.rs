@@ -69,7 +69,7 @@ impl Source {
         self.inner.is_empty()
     }
 
-    /// Whether it is a folder.
+    /// Whether the source is a folder.
     pub(crate) fn is_folder(&self) -> bool {
         self.is_content()
             || self.stat(&TreePath::default()).is_ok_and(|stat| kind(&stat) == FileType::Directory)

@@ -239,7 +239,7 @@ pub struct Listed<'a> {
     pub session: SessionId,
     /// Whether a client is attached.
     pub attached: bool,
-    /// Whether it has a terminal.
+    /// Whether the session has a terminal.
     pub terminal: bool,
     /// The session's age in seconds.
     pub age_s: u64,
@@ -273,7 +273,7 @@ pub enum ServerFrame<'a> {
     Ending,
     /// Output.
     Output {
-        /// Where it comes from.
+        /// The source of the output.
         source: Source,
         /// Offset of the first byte, both sources counted.
         offset: u64,

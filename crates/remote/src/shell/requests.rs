@@ -16,7 +16,7 @@ pub struct ListedSession {
     pub session: SessionId,
     /// Whether a client is attached.
     pub attached: bool,
-    /// Whether it has a terminal.
+    /// Whether the session has a terminal.
     pub terminal: bool,
     /// The session's age.
     pub age: Duration,

@@ -123,7 +123,7 @@ impl ExportedTrial {
         read_trial(&self.folder)
     }
 
-    /// Whether a request is in its answer.
+    /// Whether a request is in the trial's answer.
     pub fn counts(&self, row: &RequestRow) -> bool {
         row.scheduled >= self.warmup_ns
     }

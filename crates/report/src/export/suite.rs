@@ -8,11 +8,11 @@ use kendall_evidence::expect::Judged;
 pub struct Suite<'a> {
     /// The name of the experiment, or what was loaded.
     pub name: String,
-    /// When it began, in UTC: "2026-11-21T04:15:00Z", or with a space for the T.
+    /// The start of the run, in UTC: "2026-11-21T04:15:00Z", or with a space for the T.
     pub started_utc: String,
     /// Where, and what was expected there: one test case each.
     pub cases: Vec<(String, &'a Judged)>,
-    /// Whether what could not be decided is skipped; else it fails.
+    /// Whether an expectation that cannot be decided is skipped; otherwise it fails.
     pub allows_undecided: bool,
     /// Every reason to doubt the run, as sentences or clauses.
     pub doubts: Vec<String>,

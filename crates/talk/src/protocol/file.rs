@@ -39,7 +39,7 @@ pub enum FileFrame {
     },
     /// Bytes of the file, in order.
     Piece {
-        /// Where they begin.
+        /// The offset of the bytes.
         offset: u64,
         /// At least one, at most [`MOST_PIECE`].
         bytes: Vec<u8>,

@@ -125,7 +125,7 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// Whether it has no pairs.
+    /// Whether the relay has no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }

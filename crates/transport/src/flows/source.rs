@@ -108,7 +108,7 @@ impl From<Source> for String {
 pub(crate) struct Flow {
     /// The flow's source.
     pub(crate) source: Source,
-    /// How much later than the first flows it begins.
+    /// The time between the start of the first flows and the start of this flow.
     pub(crate) after: Duration,
     /// The direction of its bytes.
     #[serde(default)]

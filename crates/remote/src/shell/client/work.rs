@@ -15,7 +15,7 @@ pub type Connecting = Pin<Box<dyn Future<Output = Result<(Endpoint, Stream), She
 /// Opens connections to the server.
 pub type Connect = Box<dyn Fn() -> Connecting + Send>;
 
-/// Where the client's input comes from and its output goes.
+/// The streams of the client's input and output.
 pub struct LocalStreams {
     /// The input: what the user types, or a pipe.
     pub input: Box<dyn AsyncRead + Send + Unpin>,
