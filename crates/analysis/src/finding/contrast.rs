@@ -97,7 +97,7 @@ impl fmt::Display for Contrast {
             return f.write_str(".");
         }
         let untold = of - shorter - longer - alike;
-        write!(f, ", the least of {of} points, and {} × at {}, the most:", cell(most), most.0)?;
+        write!(f, ", the smallest ratio of {of} points, and {} × at {}, the largest:", cell(most), most.0)?;
         let parts = [
             (shorter, "shorter"),
             (longer, "longer"),

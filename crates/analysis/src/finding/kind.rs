@@ -188,7 +188,7 @@ impl Finding {
                 let (least_s, most_s) = (time(*least_s), time(*most_s));
                 write!(
                     f,
-                    "The mean response time is least at {least}, {least_s}, and most at {most}, {most_s}."
+                    "The mean response time is shortest at {least}, {least_s}, and longest at {most}, {most_s}."
                 )
             }
             Self::Agreement { model, ways, agreeing, of, untold } => {
@@ -361,7 +361,8 @@ impl Finding {
             }
             Self::Wrong { place, wrong, sent, also } => {
                 let share = percent(*wrong as f64 / *sent as f64);
-                write!(f, "At {place} {wrong} of {sent} requests ({share}) had a wrong answer.")?;
+                write!(f, "At {place} {wrong} of {sent} requests ({share}) had a wrong answer; ")?;
+                f.write_str("their response times do not measure the service.")?;
                 write_also(f, also)
             }
             Self::TooWide { places, worst_relative } => {
@@ -381,11 +382,18 @@ impl Finding {
                 write_also(f, also)
             }
             Self::NoInterval { places } => {
-                write!(f, "At {} there is no interval: an interval needs at least two trials.", few(places))
+                write!(
+                    f,
+                    "At {} there is no interval: an interval needs at least two trials. Run more trials.",
+                    few(places)
+                )
             }
             Self::Told { sentence } => write!(f, "{}.", sentence.trim_end_matches('.')),
             Self::Unfinished { done, planned } => {
-                write!(f, "{done} of {planned} trials ran: the experiment was interrupted.")
+                write!(
+                    f,
+                    "{done} of {planned} trials ran: the experiment was interrupted. Continue it with kendall run --resume."
+                )
             }
             _ => unreachable!("its severity is Doubt"),
         }

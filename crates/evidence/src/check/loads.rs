@@ -26,7 +26,7 @@ pub fn check_loads(loads: &[Load<'_>]) -> Vec<Finding> {
     }
     let place = format!("{} and {}", low.place, high.place);
     let Some(tested) = two_samples(low.services_s, high.services_s) else {
-        let sentence = "The server did not report its service times.";
+        let sentence = "The server reported no service times; start it with --stamps if it can report them.";
         return vec![Finding::cannot_tell(Check::ServiceApartFromLoad, sentence).at(place)];
     };
     let at = |load: &Load<'_>| format!("at {}", load.place);
