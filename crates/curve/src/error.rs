@@ -22,7 +22,7 @@ pub enum CurveError {
         source: io::Error,
     },
     /// A file of a key directory does not have the bytes that it should have.
-    #[error("{} is not a valid key file: it must have exactly {expected} bytes", path.display())]
+    #[error("{} is not a valid key file: it must have exactly {expected} bytes; restore it from a backup", path.display())]
     KeyFileLength {
         /// The file.
         path: PathBuf,
@@ -30,10 +30,13 @@ pub enum CurveError {
         expected: usize,
     },
     /// The public key of a directory does not belong to its secret key.
-    #[error("{} does not hold the public key that belongs to the secret key beside it", .0.display())]
+    #[error(
+        "{} does not hold the public key that belongs to the secret key beside it; restore the key directory from a backup",
+        .0.display()
+    )]
     KeysDiffer(PathBuf),
     /// All nonces of a long-term key have been used; another would repeat one.
-    #[error("{} has reached its end: create a new key directory", .0.display())]
+    #[error("all nonces of {} are used: create a new key directory", .0.display())]
     NoncesUsedUp(PathBuf),
     /// The socket could not be opened.
     #[error("cannot bind UDP {address}: {source}")]

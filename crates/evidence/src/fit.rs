@@ -61,7 +61,7 @@ pub enum NoFit {
     OneLoad(String),
     #[error("some points are of an open stream and some of a closed population; fit them separately")]
     Mixed,
-    #[error("no model fits the points")]
+    #[error("no model fits the points; look for mistakes in them with kendall check")]
     NothingFits,
 }
 

@@ -68,7 +68,9 @@ pub enum NotMeasured {
         trial: usize,
     },
     /// No request was answered.
-    #[error("none of the {requests} requests was answered, so there is no response time")]
+    #[error(
+        "none of the {requests} requests was answered, so there is no response time; check the server and its address"
+    )]
     NothingAnswered {
         /// How many were due after the warm-up.
         requests: u64,

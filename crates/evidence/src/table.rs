@@ -93,7 +93,7 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TableError {
-    #[error("the table has no line of headers, such as rate_per_s,response_mean_s")]
+    #[error("the table has no line of headers; begin it with one, such as rate_per_s,response_mean_s")]
     Empty,
     #[error(
         "no column is a known quantity: there {} {found}. Known columns are {}. The names {ALSO} are understood too, and so are the \
@@ -122,12 +122,12 @@ pub enum TableError {
     NotANumber { line: u64, column: String, text: String },
     #[error("line {line}, column {column:?}: {text} is not possible; it must be {must}")]
     Impossible { line: u64, column: String, text: String, must: &'static str },
-    #[error("the table has headers, but no row of numbers")]
+    #[error("the table has headers, but no row of numbers; add at least one")]
     NoRows,
     #[error("the table is not CSV: {0}")]
     NotCsv(String),
     #[error(
-        "it is JSON, but neither a list of objects with a number for each name, such as [{{\"rate\": 100, \"mean_ms\": 5}}], nor an output \
+        "the input is JSON, but neither a list of objects with a number for each name, such as [{{\"rate\": 100, \"mean_ms\": 5}}], nor an output \
          of {}: {why}",
         kendall_outputs::tools()
     )]

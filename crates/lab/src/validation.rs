@@ -153,7 +153,7 @@ pub enum ValidationError {
     Record(#[from] RecordError),
     #[error("the low loads give no prediction: {0}")]
     Nothing(#[from] NothingObserved),
-    #[error("interrupted; what was measured is in {}", .0.display())]
+    #[error("interrupted; the measurements are in {}", .0.display())]
     Interrupted(PathBuf),
 }
 

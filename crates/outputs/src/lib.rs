@@ -74,7 +74,7 @@ pub enum Load {
 pub enum OutputError {
     /// The output is from a known tool, but a part is missing or wrong.
     #[error(
-        "it is {form} of {tool}, but {missing}; was it cut short? Use the complete output of {tool}: {command}"
+        "the input is {form} of {tool}, but {missing}; was it cut short? Use the complete output of {tool}: {command}"
     )]
     Incomplete {
         /// The tool.
@@ -87,13 +87,13 @@ pub enum OutputError {
         command: &'static str,
     },
     /// JSON that ends too early.
-    #[error("it is JSON that ends in the middle, at line {line}: it was cut short")]
+    #[error("the input is JSON that ends early, at line {line}; use the complete output")]
     CutShort {
         /// The line of its end.
         line: usize,
     },
     /// The output of a known tool in a form with too little information.
-    #[error("it is {what}, which has too little information; use {instead}")]
+    #[error("the input is {what}, which has too little information; use {instead}")]
     Other {
         /// The form.
         what: &'static str,

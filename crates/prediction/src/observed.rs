@@ -202,7 +202,9 @@ pub enum NothingObserved {
          for a minute"
     )]
     TooFew,
-    #[error("{0:.1} % of the requests had no answer; a prediction needs loads that the server answers")]
+    #[error(
+        "{0:.1} % of the requests had no answer; a prediction needs loads that the server answers; measure at lower rates"
+    )]
     Lost(f64),
 }
 

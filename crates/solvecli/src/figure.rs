@@ -111,7 +111,9 @@ fn painted(svg: &str, format: Format) -> anyhow::Result<Vec<u8>> {
 
 #[cfg(not(feature = "png"))]
 fn painted(_: &str, _: Format) -> anyhow::Result<Vec<u8>> {
-    anyhow::bail!("this kendall was built without its feature png, and draws SVG only")
+    anyhow::bail!(
+        "this kendall was built without its feature png, and draws SVG only; name a file that ends in .svg"
+    )
 }
 
 #[cfg(test)]

@@ -45,7 +45,10 @@ pub enum Arrivals {
 pub enum TraceError {
     #[error("line {line}: {text:?} is not an instant; write one number of seconds per line")]
     NotANumber { line: usize, text: String },
-    #[error("line {line}: the instant {instant_s} s is negative or earlier than the one before it")]
+    #[error(
+        "line {line}: the instant {instant_s} s is negative or earlier than the one before it; sort the instants, and begin at 0 or \
+         later"
+    )]
     NotAscending { line: usize, instant_s: f64 },
     #[error("the trace is empty; write at least one instant")]
     Empty,

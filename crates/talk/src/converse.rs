@@ -29,7 +29,7 @@ pub enum End {
     #[error("the connection to the peer is lost: {0}")]
     Lost(#[source] io::Error),
     /// The peer's bytes are no frames.
-    #[error("the peer does not keep to the protocol: {0}")]
+    #[error("the peer broke the protocol: {0}")]
     Malformed(#[from] Malformed),
     /// The peer's frames make no sense.
     #[error("{0}")]

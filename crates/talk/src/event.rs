@@ -129,7 +129,9 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The peer speaks another version of the protocol.
-    #[error("the peer speaks version {0} of the protocol, this program version {VERSION}")]
+    #[error(
+        "the peer speaks version {0} of the protocol, and this program version {VERSION}; update the older one"
+    )]
     Version(u8),
     /// The peer's connection belongs to another talk.
     #[error("the peer's connection belongs to another talk")]
@@ -146,16 +148,16 @@ pub enum Violation {
         expected: u64,
     },
     /// The peer acknowledges a message that it was never sent.
-    #[error("the peer acknowledges message {0}, which it was never sent")]
+    #[error("the peer acknowledged message {0}, which was never sent to it")]
     NeverSent(u64),
     /// The peer names a file that was not offered, or leaves out a number.
-    #[error("the peer speaks of file {0}, which was not offered")]
+    #[error("the peer named file {0}, which was not offered")]
     NoFile(u64),
     /// The peer offers too many files at once.
-    #[error("the peer offers more than {MOST_FILES} files at once")]
+    #[error("the peer offered more than {MOST_FILES} files at once")]
     TooManyFiles,
     /// Bytes of a file that were not wanted, or a wish that makes no sense.
-    #[error("the peer sends or wants bytes of file {file} from {offset} on, out of turn")]
+    #[error("the peer sent or requested bytes of file {file} from {offset} on, out of turn")]
     Piece {
         /// The file.
         file: u64,

@@ -72,13 +72,13 @@ pub enum Frame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The length cannot be that of a frame.
-    #[error("a frame of {0} bytes; the shortest has 1, the longest {MOST_FRAME}")]
+    #[error("a frame has {0} bytes; it must have 1 to {MOST_FRAME}")]
     Length(usize),
     /// The kind is not one of this version.
-    #[error("a frame of the unknown kind {0}")]
+    #[error("a frame has the unknown kind {0}")]
     Kind(u8),
     /// The fields are too short or too long for the kind.
-    #[error("a frame of kind {kind} with {bytes} bytes of fields")]
+    #[error("a frame of kind {kind} cannot have {bytes} bytes of fields")]
     Fields {
         /// The kind.
         kind: u8,
@@ -86,7 +86,7 @@ pub enum Malformed {
         bytes: usize,
     },
     /// The text is not UTF-8.
-    #[error("a message, or the name of a file, that is not UTF-8")]
+    #[error("a message or the name of a file is not UTF-8")]
     Text,
 }
 

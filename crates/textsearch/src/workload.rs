@@ -63,7 +63,7 @@ pub enum ParameterError {
     Patterns(usize),
     #[error("popularity is {0}; it must be 0 (all requests equally likely) or more, and finite")]
     Popularity(f64),
-    #[error("requests cannot ask for {asked} different types where there are {types}")]
+    #[error("requests cannot name {asked} different types, since the data have {types}; name fewer")]
     Types { asked: u32, types: u32 },
     #[error("cannot read {}: {reason}", path.display())]
     File { path: PathBuf, reason: io::Error },

@@ -39,7 +39,7 @@ pub struct Mask {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// A password needs at least one byte, and must fit one block of the digest.
-    #[error("passwords of {0} bytes; they must have 1 to {longest}", longest = Mask::LONGEST)]
+    #[error("the passwords have {0} bytes; they must have 1 to {longest}", longest = Mask::LONGEST)]
     Length(usize),
     /// The list of a position is empty.
     #[error("no byte is allowed at position {position} of the password; list at least one")]

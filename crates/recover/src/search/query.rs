@@ -164,7 +164,7 @@ impl FromStr for Strategy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinderError {
     /// No password has such a length.
-    #[error("passwords of {from} to {to} characters; they must have 1 to {longest}", from = .0.start(), to = .0.end(), longest = Mask::LONGEST)]
+    #[error("the passwords have {from} to {to} characters; they must have 1 to {longest}", from = .0.start(), to = .0.end(), longest = Mask::LONGEST)]
     Lengths(RangeInclusive<usize>),
     /// The table cannot be built.
     #[error("cannot start the thread that builds the table of passwords: {0}; run without a table")]

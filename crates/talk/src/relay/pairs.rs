@@ -32,7 +32,7 @@ pub struct PairId(u64);
 
 /// The relay has no place for another pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the relay has {0} pairs, which is its limit")]
+#[error("the relay has {0} pairs, which is its limit; try again later")]
 pub struct TooManyPairs(pub usize);
 
 /// The action of the relay on a datagram.
