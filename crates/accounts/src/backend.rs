@@ -26,16 +26,16 @@ pub(crate) type Rows = Vec<Result<Inserted, Failure>>;
 /// Whether a connection writes or only reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It reads and writes.
+    /// The caller may read from the store and write to it.
     Write,
-    /// It only reads.
+    /// The caller may only read from the store.
     Read,
 }
 
 /// Where the tasks of a kind of store run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runs {
-    /// In the caller's runtime: its calls wait for sockets.
+    /// The store's calls run in the caller's runtime and wait for sockets.
     InRuntime,
     /// Each on its own thread: its calls block.
     OnThreads,
@@ -46,7 +46,7 @@ pub(crate) trait Store: Clone + Send + Sync + 'static {
     /// A connection to it.
     type Connection: Connection;
 
-    /// Where its tasks run.
+    /// The threads that run the store's tasks.
     const RUNS: Runs;
 
     /// The most connections that can write at the same time.

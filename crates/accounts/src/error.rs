@@ -32,7 +32,7 @@ pub enum StoreError {
     Setting {
         /// The setting's name.
         setting: &'static str,
-        /// Its value.
+        /// The setting's value.
         value: usize,
         /// The valid range.
         range: &'static str,
@@ -54,7 +54,7 @@ pub enum StoreError {
         store: String,
         /// The database's setting.
         setting: &'static str,
-        /// Its value.
+        /// The setting's value.
         found: String,
         /// The value that is durable.
         wanted: &'static str,

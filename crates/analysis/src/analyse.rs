@@ -1,4 +1,5 @@
-//! From records to the data of a report: what was measured in each combination, and what its models say of it.
+//! Builds the data of a report from records: the measurements of each combination, and the answers of its
+//! models.
 
 mod checks;
 mod curves;
@@ -148,7 +149,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// Its rows with its warm-up.
+    /// The trial's rows with its warm-up.
     fn view(&self) -> kendall_evidence::Trial<'_> {
         kendall_evidence::Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
     }
@@ -158,7 +159,7 @@ impl Tried {
         self.rows.iter().filter(|row| row.scheduled >= self.warmup_ns)
     }
 
-    /// Its number and the emulated link that it crossed, if it did.
+    /// The trial's number and the emulated link that it crossed, if it did.
     fn link(&self) -> Option<(usize, TrialLink)> {
         Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
     }
@@ -168,7 +169,8 @@ impl Tried {
         Some(self.result.server?.cpu_s / self.result.run.wall_s)
     }
 
-    /// Its number and its line. `why` says why its combination has no answer, if it has none.
+    /// The trial's number and the line that the report shows for it. `why` is the reason why its combination
+    /// has no answer, if it has none.
     fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
         let Self { id, result, rows, .. } = self;
         let mut counts = Counts::default();
@@ -365,7 +367,7 @@ impl Sample {
         }
     }
 
-    /// How response times grew after the warm-up, if they did in most trials.
+    /// The growth of response times after the warm-up, if they grew in most trials.
     fn growth(&self) -> Option<Growth> {
         let grows = |trial: &&Tried| {
             kendall_evidence::trend(&trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows)

@@ -33,7 +33,7 @@ pub fn done(run: &RunFolder) -> Result<Vec<(Trial, TrialResult)>, RecordError> {
     .collect()
 }
 
-/// What disturbance is usual in a run, by the first attempts that are done.
+/// The usual disturbance of a run, by the first attempts that are done.
 pub fn usual(run: &RunFolder, done: &[(Trial, TrialResult)]) -> Usual {
     let first = done.iter().filter(|(trial, _)| trial.attempt == 0);
     let shares: Vec<f64> = first.filter_map(|(_, result)| Some(result.disturbance?.share())).collect();

@@ -1,4 +1,4 @@
-//! What limits a server, judged from what was seen of it and of its load.
+//! The resource that limits a server, judged from measurements of the server and of its load.
 //!
 //! Each possible limit gets the share of the time in which it was reached, by the utilisation law: what is busy all the
 //! time limits (Gregg, Systems Performance, 2nd edition, section 2.5.9, the USE method). The one that is busiest
@@ -25,15 +25,15 @@ const BLOCKED: f64 = 0.5;
 const HELD_UP: f64 = 0.5;
 /// From this share of a request's time on, bytes that Nagle's algorithm holds back limit.
 const HELD_BACK: f64 = 0.5;
-/// This many samples must have found a connection held back, unless the pauses of the answers show it as well.
+/// The number of samples that must find a connection held back, unless the pauses of the answers show it as well.
 const HELD_LOOKS: f64 = 3.0;
 
-/// What a load says of the answers, as far as it helps to judge the server. What there is no answer for is absent.
+/// Measurements of the answers that help to judge the server. Values that the load does not have are absent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnswersSeen {
     /// Mean response time, from the instant that a request was due, in seconds.
     pub response_s: Option<f64>,
-    /// The same from the instant that it was sent.
+    /// Mean time from the instant that a request was sent, in seconds.
     pub request_s: Option<f64>,
     /// Answers per second.
     pub throughput_per_s: Option<f64>,
@@ -41,10 +41,10 @@ pub struct AnswersSeen {
     pub pauses: Option<AnswerPauses>,
 }
 
-/// What a load found, as far as it helps to judge.
+/// The results of a load that help to judge the server.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadSeen<'a> {
-    /// What the answers say.
+    /// The measurements of the answers.
     pub answers: AnswersSeen,
     /// How late the latest hundredth of the requests was sent by the generator's own fault, in seconds.
     pub send_lag_p99_s: f64,
@@ -58,13 +58,13 @@ pub struct LoadSeen<'a> {
 #[serde(rename_all = "snake_case", tag = "limit")]
 #[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
 pub enum Bottleneck {
-    /// All cores that it may use are busy, mostly with it.
+    /// All cores that the server may use are busy, mostly with the server itself.
     Cpu { used_cores: f64, cores: f64, busiest: String },
-    /// One thread is always busy, while there are cores to spare.
+    /// One of the server's threads is always busy, while other cores are idle.
     OneThread { thread: String, used_cores: f64, waiting: f64, cores: f64 },
     /// Threads wait for one mutex.
     Lock { share: f64, waiters: f64, used_cores: f64, cores: f64 },
-    /// Its threads are ready and others have the cores.
+    /// The server's threads are ready to run, but other programs use the cores.
     RunQueue { waiting_threads: f64, used_cores: f64, foreign_cores: f64, throttled: f64 },
     /// Nagle's algorithm holds the last bytes of answers back until the client's delayed acknowledgement of the first ones.
     HeldBack {
@@ -83,11 +83,11 @@ pub enum Bottleneck {
         generator_cores: f64,
         foreign_cores: f64,
     },
-    /// What it sends does not go out as fast as it is made.
+    /// The server produces output faster than the network takes it.
     Network { blocked: f64, unsent_bytes: f64 },
-    /// It waits for a disk.
+    /// The server waits for a disk.
     Disk { share: f64, threads: f64, written_per_s: Option<f64> },
-    /// It waits for another server.
+    /// The server waits for another server.
     BackEnd { share: f64, waiting: f64 },
     /// The generator is late or has no core to spare, so the figures are of it and not of the server.
     Generator { why: GeneratorLimit },
@@ -100,15 +100,15 @@ pub enum Bottleneck {
 #[serde(rename_all = "snake_case", tag = "why")]
 #[allow(missing_docs, reason = "the fields are the numbers of the sentence")]
 pub enum GeneratorLimit {
-    /// It sends late.
+    /// The generator sends late.
     Late {
         lag_s: f64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response_s: Option<f64>,
     },
-    /// One of its threads is always busy.
+    /// One of the generator's threads is always busy.
     Busy { thread: String, used_cores: f64 },
-    /// It has taken more of the machine than the server, and the machine is full.
+    /// The generator has used more of the machine than the server, and the machine is full.
     Crowding { used_cores: f64, server_cores: f64 },
 }
 

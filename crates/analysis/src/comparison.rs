@@ -16,13 +16,13 @@ use kendall_stats::number::{NONE, list, significant};
 /// Pairs that are listed; more are only counted.
 const TOLD: usize = 6;
 
-/// One table beside another, with what it says in words.
+/// A comparison of two tables, with its result in words.
 pub struct Comparison {
-    /// What is compared.
+    /// The title of the comparison.
     pub title: String,
     /// The table.
     pub table: Table,
-    /// Where they agree and where they do not.
+    /// The points of agreement and of difference.
     pub sentences: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What else the machine did while a trial ran, and whether that disturbed the trial.
+//! Other work of the machine while a trial ran, and whether it disturbed the trial.
 //!
 //! A machine that is shared is never quite quiet; therefore a trial is called disturbed by how much it was disturbed beyond what
 //! was usual in the same run, and not by a fixed bound that a noisy machine would always break.
@@ -9,7 +9,7 @@ use kendall_stats::median;
 use kendall_stats::number::percent;
 use serde::{Deserialize, Serialize};
 
-/// What else the machine did while a trial ran, as shares of what all its cores had to give.
+/// Other work of the machine while a trial ran, as shares of the time of all its cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Disturbance {
     /// Taken away by the host of this virtual machine.
@@ -21,7 +21,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// Both together.
+    /// The share of all cores that other programs and the hypervisor used together.
     pub fn share(&self) -> f64 {
         self.steal_share + self.foreign_share
     }
@@ -34,14 +34,14 @@ impl Disturbance {
 
 /// From this share of the machine on, other programs are a reason to doubt a load that is judged alone: on two cores a fifth of one.
 const NOTICEABLE: f64 = 0.1;
-/// From this share of a run on, stalls are a reason to doubt it: then they make its p99.
+/// The share of a run from which on stalls are a reason to doubt it: then they determine its p99.
 const STALLED: f64 = 0.01;
 /// A sentence names this many programs.
 const NAMED: usize = 3;
 /// And no smaller share than this.
 const SHOWN: f64 = 0.005;
 
-/// What else the machine did while a load ran that no other trials can be compared with.
+/// Other work of the machine while a load ran that has no other trials to be compared with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// The shares of other programs and of the host.
@@ -59,7 +59,7 @@ pub struct Surroundings {
 pub struct ForeignProgram {
     /// The name of its processes.
     pub name: String,
-    /// What they used, as a share of what all cores had to give.
+    /// The time that the program used, as a share of the time of all cores.
     pub share: f64,
 }
 
@@ -84,7 +84,7 @@ impl Surroundings {
     }
 }
 
-/// In words: "other programs took 96 % of the machine (rustc 61 %, cc1 33 %), and its host 2 %".
+/// The disturbance in words: "other programs took 96 % of the machine (rustc 61 %, cc1 33 %), and its host 2 %".
 impl fmt::Display for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Disturbance { steal_share, foreign_share, .. } = self.disturbance;
@@ -103,7 +103,7 @@ impl fmt::Display for Surroundings {
     }
 }
 
-/// What is usual in a run, and which of its trials were disturbed beyond that by more than a bound.
+/// The usual disturbance of a run, and the trials that were disturbed by more than a bound beyond it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usual {
     /// The median over first attempts.
@@ -122,7 +122,7 @@ impl Usual {
         seen.share() > self.share + self.bound + seen.resolution_share
     }
 
-    /// What is to be said of a machine that was never quiet.
+    /// The doubt about a machine that was never quiet.
     pub fn doubt(&self) -> Option<String> {
         (self.share > self.bound).then(|| {
             format!(

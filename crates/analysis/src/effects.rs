@@ -1,4 +1,4 @@
-//! What the factors of an experiment do to the response time, alone and two by two.
+//! The effects of an experiment's factors on the response time, alone and two by two.
 
 use crate::ratio::ratio_cell;
 use crate::report::Report;

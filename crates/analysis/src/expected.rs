@@ -1,4 +1,4 @@
-//! What was expected of a system beside what was seen, as a table.
+//! The expectations of a system with their measurements, as a table.
 
 use kendall_evidence::expect::ExpectationVerdict;
 

@@ -1,4 +1,4 @@
-//! What a report says in sentences: what was found, what is worth knowing, and every reason to doubt it.
+//! The sentences of a report: answers, notes, and reasons to doubt it.
 //!
 //! A finding is a value; its sentence is its `Display` ([`kind`]). What counts as one is decided in [`judge`], and which of the
 //! checks of assumptions are among them in [`assumption`].

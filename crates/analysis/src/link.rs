@@ -1,4 +1,4 @@
-//! What an emulated link was asked to be beside what was measured of it before each trial.
+//! The requested settings of an emulated link, and their measurement before each trial.
 
 use kendall_station::Estimate;
 
@@ -79,10 +79,10 @@ pub fn table(report: &Report) -> Table {
     }
 }
 
-/// What stands above the table.
+/// The title of the table.
 pub const TITLE: &str = "Link: requested and measured";
 
-/// What the table does not say of itself.
+/// The explanation of the table.
 pub const CAPTION: &str = "Measured over the link before a trial crosses it. With several trials: the middle one, and the least and \
                                   the most; with one: its 95 % interval. Delay excludes the transmission time of a packet; jitter is \
                                   the standard deviation of the delay.";

@@ -1,4 +1,4 @@
-//! From records to what a prediction starts from: the requests of single loads, and the capacity where it was measured.
+//! Reads the data that a prediction starts from: the requests of single loads, and the capacity where it was measured.
 
 use std::path::Path;
 
@@ -27,11 +27,11 @@ const BUSY: f64 = 0.95;
 /// The requests of a run that differ in their load only.
 #[derive(Clone, Debug)]
 pub struct LowLoads {
-    /// The other factors' values, as "length 3, workers 2"; empty where only the load varies.
+    /// The values of the other factors, as "length 3, workers 2"; empty where only the load varies.
     pub group: String,
     /// The classes of the requests by number.
     pub classes: Vec<String>,
-    /// What was measured, or why nothing can be predicted from it.
+    /// The measurements, or the reason why nothing can be predicted from them.
     pub observed: Result<Observed, NothingObserved>,
     /// Loads that were left out, each with the reason.
     pub left_out: Vec<String>,

@@ -1,4 +1,4 @@
-//! What the machine itself allows a system, as a run measured it, and which of these limits the best trials came up against.
+//! The limits that the machine sets for a system, as a run measured them, and those that the best trials reached.
 //!
 //! By the utilisation law, the share of a limit that is used is throughput × demand of a request ÷ limit.
 
@@ -31,14 +31,14 @@ pub struct SettingsLimits {
     pub limits: Vec<MeasuredLimit>,
 }
 
-/// One limit, measured.
+/// One measured limit of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredLimit {
-    /// Its name.
+    /// The limit's name.
     pub name: String,
-    /// How much of it requests use.
+    /// The part of the limit that requests use.
     pub demand: LimitDemand,
-    /// What was measured.
+    /// The measured value.
     pub value: MeasuredValue,
 }
 
@@ -46,9 +46,10 @@ pub struct MeasuredLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitDemand {
-    /// One for each connection; measured is how many a second there can be.
+    /// A request uses one unit for each connection; the measured limit is the number of connections per second.
     Connections,
-    /// As many as the server counts under this name; measured is how many a second there can be.
+    /// A request uses one unit for each event that the server counts under this name; the measured limit is the number of
+    /// events per second.
     Counted(String),
     /// Processor time; measured are the seconds of a core that the mean request takes.
     Processors,
@@ -64,13 +65,13 @@ impl From<Demand> for LimitDemand {
     }
 }
 
-/// What the measurement of a limit gave.
+/// The result of measuring a limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasuredValue {
     /// A number in the unit of the demand.
     Value(f64),
-    /// Why it is missing.
+    /// The limit was not measured, for this reason.
     NotMeasured(String),
 }
 
@@ -84,23 +85,23 @@ impl SettingsLimits {
         if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
     }
 
-    /// Those of a combination, if any were measured.
+    /// The limits of a combination, if any were measured.
     pub fn of<'k>(combination: &Combination, known: &'k [Self]) -> Option<&'k [MeasuredLimit]> {
         let settings = settings(combination);
         known.iter().find(|known| known.settings == settings).map(|known| &*known.limits)
     }
 }
 
-/// Which limit of the machine a trial came up against. Its clause is its `Display`.
+/// The limit of the machine that a trial reached. Its clause is its `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "binding")]
 #[expect(missing_docs, reason = "the fields are the numbers of the clause")]
 pub enum Binding {
-    /// This one binds.
+    /// This limit binds: the best trial reached it.
     Binds { limit: String, share: f64, others: f64 },
-    /// None binds, and this one is nearest.
+    /// No limit binds, and this one is nearest.
     Nearest { limit: String, share: f64, others: f64 },
-    /// None is near.
+    /// No limit is near.
     Free { limit: String, share: f64 },
 }
 
@@ -171,10 +172,10 @@ impl fmt::Display for Binding {
     }
 }
 
-/// What stands above the table.
+/// The title of the table.
 pub const TITLE: &str = "Limits of this machine";
 
-/// What the table does not say of itself.
+/// The explanation of the table.
 pub const CAPTION: &str = "Each limit was measured separately, before the trials; processor time is that of server and generator in \
                            the trial. The best trial is the one of the highest throughput. Share used = throughput × demand of a \
                            request ÷ limit; the share of the processors includes other programs, such as a database. More than 100 %: \

@@ -1,4 +1,4 @@
-//! How full the machine was while it was watched, and with whose work.
+//! The use of the machine while it was watched, by program.
 
 use kendall_probe::{Summary, Use};
 

@@ -14,12 +14,12 @@ const KEPT_SERVICES: usize = 20_000;
 /// Places on a formula's curve.
 const CURVE_STEPS: u32 = 60;
 
-/// What models are made from.
+/// The measurements that models are made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// As they were set.
+    /// The arrivals as set in the experiment.
     pub arrivals: &'a Arrivals,
-    /// As the server stamped them, ascending.
+    /// The service times as stamped by the server, ascending.
     pub services_s: &'a [f64],
     /// The classes that came, with their shares; empty for one.
     pub classes: &'a [Class],
@@ -129,7 +129,7 @@ impl Observed<'_> {
         }
     }
 
-    /// How a user thinks as the station sees it: until its next request arrives.
+    /// The think time of a user as the station sees it: until the next request arrives.
     fn thinking(&self, think: &Law) -> Law {
         let mean_s = think.mean_s() + self.delay_s;
         match think.mean_s() {
@@ -138,7 +138,7 @@ impl Observed<'_> {
         }
     }
 
-    /// What each station answers, by formula and by simulation, with the delay outside it added.
+    /// The answers of each station, by formula and by simulation, with the delay outside it added.
     pub fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
         let answer_of = |notation: &Notation| {
             let station = self.station(notation, Precision::Full);
@@ -171,9 +171,9 @@ impl Observed<'_> {
 /// Whether the order of service is the same throughout an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It is.
+    /// The order is the same throughout.
     Same,
-    /// It is not.
+    /// The order varies.
     Varied,
 }
 

@@ -9,17 +9,17 @@ use crate::trial_result::TrialResult;
 /// How far one point is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reached {
-    /// Its interval is as narrow as asked.
+    /// The interval of the measure is as narrow as requested.
     Enough,
-    /// It needs about this many more trials.
+    /// The measure needs about this many more trials.
     More(u64),
-    /// Its trials are inconclusive: too few of them have the value.
+    /// The trials are inconclusive: too few of them have the value.
     Untold,
     /// The number of requests in the station grows, so there is no value to become precise about.
     Unstable,
 }
 
-/// How far a point is by its trials that count.
+/// The precision of a point by its trials that count.
 pub fn reached<'a>(trials: impl Iterator<Item = &'a TrialResult>, wanted: &Precision) -> Reached {
     let (mut values, mut growing, mut all) = (Vec::new(), 0, 0);
     for trial in trials {

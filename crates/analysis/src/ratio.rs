@@ -11,8 +11,8 @@ use kendall_stats::number::{NONE, significant};
 /// Two numbers this near to each other are called alike.
 pub const ALIKE: f64 = 0.05;
 
-/// One number relative to another, the two being independent. The interval is that of the difference of their logarithms (delta
-/// method); without an interval of both it is absent.
+/// The ratio of two independent numbers. Its interval is that of the difference of their logarithms (delta method), and absent
+/// unless both numbers have an interval.
 pub fn ratio(of: Estimate, to: Estimate) -> Estimate {
     let value = of.value / to.value;
     let relative = |estimate: Estimate| {
@@ -25,8 +25,8 @@ pub fn ratio(of: Estimate, to: Estimate) -> Estimate {
     Estimate { value, interval }
 }
 
-/// What was measured at one point relative to another: of pairs of trials that were asked the same, where all are; else as
-/// of independent numbers.
+/// The ratio of the measurements at two points: of pairs of trials with the same requests, where all trials have a pair;
+/// otherwise of independent numbers.
 pub fn measured_ratio(report: &Report, measure: &Measure, of: &Point, to: &Point) -> Option<Estimate> {
     let value = |point: &Point| point.measured_of(measure);
     paired(&pairs(report, measure, of, to)).or_else(|| Some(ratio(value(of)?, value(to)?)))
@@ -79,9 +79,9 @@ pub fn ratio_cell(ratio: Option<Estimate>) -> String {
 /// Whether a measured ratio has the claimed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// They do.
+    /// The measured ratio has the claimed order.
     Same,
-    /// They do not.
+    /// The measured ratio does not have the claimed order.
     Other,
     /// The interval is too wide to decide.
     CannotTell,

@@ -1,5 +1,5 @@
-//! What the replays of a report say: the sentence that stands first, the table of candidates, and the intervals that theory
-//! expects beside those that were measured.
+//! The results of the replays in a report: the first sentence, the table of candidates, and the intervals that theory expects, with the
+//! measured ones.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::report::point::Point;
 use crate::table::Table;
 use kendall_stats::number::{NONE, few, list, percent, significant, time};
 
-/// How many candidates the table shows; the system's own is always among them.
+/// The number of candidates that the table shows; the system's own is always among them.
 const SHOWN: usize = 7;
 
 /// The replay of the most informative point, worded by `Display`.
@@ -24,9 +24,9 @@ pub struct Replayed {
     own: Option<Named>,
     /// Distinguishable from the best and nearest to it, with another number of servers and with another order.
     others: Vec<Named>,
-    /// Others that predict alike.
+    /// Other candidates that predict equally well.
     alike: Vec<String>,
-    /// How many points were replayed, and those at which the system's own station is not the one that explains them.
+    /// The number of points that were replayed, and those at which another station than the system's own explains them.
     points: usize,
     otherwise: Vec<String>,
 }
@@ -87,7 +87,7 @@ pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
     })
 }
 
-/// What the replays say, if there are any.
+/// The result of the replays, if there are any.
 pub fn replayed(report: &Report) -> Option<Replayed> {
     let (point, candidates) = telling(report)?;
     let best = candidates.ranked.first()?;
@@ -228,7 +228,7 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
     Some((title, Table { head: head.to_vec(), rows: shown.map(row).collect() }))
 }
 
-/// What the numbers of the table and the figure are, in words.
+/// The meaning of the numbers in the table and the figure.
 pub fn caption(report: &Report) -> Option<String> {
     let (_, Candidates { best, .. }) = telling(report)?;
     let instants = match best.arrived_by {

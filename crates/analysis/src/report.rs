@@ -37,34 +37,34 @@ use crate::traffic::Traffic;
 pub struct Report {
     /// The name of the experiment.
     pub name: String,
-    /// What the experiment asks, as one sentence.
+    /// The question of the experiment, as one sentence.
     pub question: String,
-    /// What explains it, in plain paragraphs with an empty line between them.
+    /// The explanation of the question, in plain paragraphs with an empty line between them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub notes: String,
-    /// When its first trial started, in UTC, as "2026-11-21 04:15:00".
+    /// The start of the first trial, in UTC, as "2026-11-21 04:15:00".
     pub started_utc: String,
     /// The command that runs it again.
     pub command: String,
     /// The machine and the versions: what, and its value.
     pub machine: Vec<(String, String)>,
-    /// What was varied. The first factor is the horizontal axis; the others, if any, make groups.
+    /// The factors that were varied. The first one is the horizontal axis; the others, if any, make groups.
     pub factors: Vec<Factor>,
     /// The letters that stand for values of factors that are too long for a table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub letters: Vec<Letter>,
-    /// One point a combination of factors, in the order of the tables.
+    /// The points, one for each combination of factors, in the order of the tables.
     pub points: Vec<Point>,
     /// Each trial, in the order in which they were run.
     pub trials: Vec<TrialLine>,
-    /// What happened in each trial that counts, in the order of `trials`. It is not in the JSON of the report: the rows are in
-    /// the record, and `kendall export` writes them.
+    /// The view of each trial that counts, in the order of `trials`. It is not in the JSON of the report: the rows are in the
+    /// record, and `kendall export` writes them.
     #[serde(skip)]
     pub trial_views: Vec<TrialView>,
-    /// What was measured of the emulated link before each trial; empty where there was none.
+    /// The measurements of the emulated link before each trial; empty without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<TrialLink>,
-    /// What passed over the emulated link along time, in one trial of each combination. It is not in the JSON of the report: the
+    /// The traffic over the emulated link along time, in one trial of each combination. It is not in the JSON of the report: the
     /// link's own log is in the record.
     #[serde(skip)]
     pub traffic: Traffic,
@@ -82,19 +82,19 @@ pub struct Report {
     /// Figures that others published of the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// Which assumptions of the models hold in the trials, each at its point.
+    /// The assumptions of the models, each with its verdict at its point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<kendall_evidence::check::Finding>,
-    /// What was expected at each point, judged.
+    /// The expectations at each point, judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedAt>,
     /// Reasons to doubt the run as a whole, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// What server, generator and machine used in the trials that were watched.
+    /// The use of resources by server, generator and machine in the trials that were watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resources>,
-    /// What the machine itself allows beside what the best trial of each group used; empty where nothing was measured.
+    /// The limits of the machine, and the part that the best trial of each group used; empty where nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machine_limits: Vec<LimitsUsed>,
     /// The experiment as run, every default written out.

@@ -23,11 +23,11 @@ pub struct RequestSplit {
     pub throughput_per_s: f64,
     /// The parts that were seen, in the order of their table.
     pub parts: Vec<SplitPart>,
-    /// What is left of the request's time, in seconds.
+    /// The rest of the request's time, in seconds.
     pub unseen_s: f64,
-    /// How often its threads were looked at.
+    /// The number of samples of the server's threads.
     pub looks: u64,
-    /// What cannot be known of it, as sentences.
+    /// The parts of the request's time that remain unknown, as sentences.
     pub unknown: Vec<String>,
 }
 
@@ -62,14 +62,14 @@ pub enum SplitPlace {
     Sleeping,
     /// In a thread that waits for something else.
     OtherWait,
-    /// Its answer waits for the client: in a thread that writes, or in a socket that is full.
+    /// The server's answer waits for the client: in a thread that writes, or in a socket that is full.
     Client,
-    /// Its answer is held back by Nagle's algorithm.
+    /// Nagle's algorithm holds the server's answer back.
     HeldBack,
 }
 
 impl SplitPlace {
-    /// Its name in the table.
+    /// The place's name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unread => "in the socket, not read",
@@ -87,7 +87,7 @@ impl SplitPlace {
 }
 
 impl RequestSplit {
-    /// That of the mean request of a load; `None` where no server was watched or nothing was answered.
+    /// The split of the mean request of a load; `None` if no server was watched or no request was answered.
     pub fn of(summary: &Summary, answers: &AnswersSeen) -> Option<Self> {
         let server = summary.server.as_ref()?;
         let (request_s, per_s) = (answers.request_s.or(answers.response_s)?, answers.throughput_per_s?);
@@ -132,7 +132,7 @@ impl RequestSplit {
         self.unseen_s / self.request_s
     }
 
-    /// What stands above the table.
+    /// The title of the table.
     pub fn title(&self) -> String {
         format!(
             "One request's time in the server: {} on average, from sending to the whole answer",
@@ -150,7 +150,7 @@ impl RequestSplit {
         Table { head, rows }
     }
 
-    /// What stands below it: how much was looked at, and what cannot be known.
+    /// The note below the table: how many samples it is from, and what remains unknown.
     pub fn note(&self) -> String {
         let looks = format!(
             "From {} samples of its threads and {} answers a second.",
@@ -161,7 +161,7 @@ impl RequestSplit {
     }
 }
 
-/// What a split does not show.
+/// The parts of the request's time that a split does not show.
 fn unknown(summary: &Summary, reading: f64, exceeds: bool) -> Vec<String> {
     let mut sentences = vec![
         "“Not seen” is time that no thread and no socket shows: queues within the server, timers of an event loop, the network and the \

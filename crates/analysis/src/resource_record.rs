@@ -1,4 +1,4 @@
-//! What a trial's `answer.json` says of the resources that were watched in it.
+//! The part of a trial's `answer.json` about the resources that were watched in it.
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ pub const STACKS: &str = "profile.folded";
 /// The longest file of stacks that is read.
 const MOST_STACKS_BYTES: u64 = 256_000_000;
 
-/// What was seen of the resources in a trial, as its `answer.json` has it.
+/// The measurements of resources in a trial, as in its `answer.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResourceRecord {
     /// The process that was taken for the server, if one was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
-    /// What server, generator and machine used.
+    /// The use of resources by server, generator and machine.
     pub summary: Summary,
-    /// What limited the server, where that is judged with the trial.
+    /// The resource that limited the server, where it is judged with the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bottleneck>,
-    /// Where the time of one request went in it, where that is judged with the trial.
+    /// The split of the time of one request in the server, where it is judged with the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<RequestSplit>,
     /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.
@@ -35,7 +35,7 @@ pub struct ResourceRecord {
 }
 
 impl ResourceRecord {
-    /// The same with the stacks that lie in the record's folder.
+    /// The record, with the stacks from its folder.
     #[must_use]
     pub fn with_stacks_of(mut self, folder: &Path) -> Self {
         let stacks = || {
@@ -46,8 +46,8 @@ impl ResourceRecord {
         self
     }
 
-    /// The same, judged: what limited the server in a run with this verdict on its generator and these answers, and where the time
-    /// of a request went.
+    /// The record with a judgement: the resource that limited the server in a run with this verdict on its generator and these
+    /// answers, and the parts of the mean request's time.
     #[must_use]
     pub fn judged(self, run: &RunSummary, verdict: &GeneratorVerdict, answers: AnswersSeen) -> Self {
         let send_lag_p99_s = run.lag.p99_ns as f64 / 1e9;

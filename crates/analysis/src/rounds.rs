@@ -16,12 +16,12 @@ use crate::generator::Trust;
 use crate::sides::{CompareError, Sides};
 use crate::trial_result::TrialResult;
 
-/// What rounds of loads say.
+/// The results of rounds of loads.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     /// The runs of each server, those of one round in one block, and in `doubts` every reason to doubt them.
     pub sides: Sides,
-    /// For each server what was expected of it, judged by all its rounds.
+    /// The expectations of each server, judged by all its rounds.
     pub expected: Vec<(String, Vec<Judged>)>,
     /// Whether every server kept up with the rate and the generator with its schedule, in most rounds.
     pub kept_up: bool,

@@ -45,14 +45,14 @@ pub enum CompareError {
     OneSide,
 }
 
-/// What is compared: places with their sides, and what was measured of each run.
+/// A comparison: places with their sides, and the measurements of each run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sides {
     /// The metrics, in the order of the runs' values.
     pub metrics: Vec<Metric>,
     /// The places, each with two sides at least.
     pub places: Vec<SideGroup>,
-    /// What could not be read or compared, as sentences.
+    /// The faults in reading or comparing, as sentences.
     pub doubts: Vec<String>,
     /// The letters that stand for long values in the names of sides and places.
     pub letters: Vec<Letter>,

@@ -10,7 +10,7 @@ use crate::report::point::ServiceSpread;
 const STEPS: i32 = 12;
 /// Quantiles go no further out than 1 − 10⁻⁶.
 const DECADES: i32 = 6;
-/// Those that people name, beside the steps.
+/// The quantiles that people usually name, in addition to the steps.
 const NAMED: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 /// Intervals of a histogram.
 const BINS: usize = 40;

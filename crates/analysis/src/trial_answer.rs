@@ -1,4 +1,4 @@
-//! What the rows of a trial say when it is over: the part of its `answer.json` that is computed from them.
+//! The answer of a trial from its rows: the part of its `answer.json` that is computed from them.
 
 use kendall_archive::series::Series;
 use kendall_evidence::streamed::Warmup;
@@ -12,10 +12,10 @@ use crate::trial_result::{Measured, row_classes};
 use crate::unstamped::Unstamped;
 use crate::warmup;
 
-/// What is known of a trial besides its rows.
+/// The data of a trial besides its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialSetting<'a> {
-    /// What its load leaves out at the front.
+    /// The warm-up that the load leaves out.
     pub warmup: Warmup,
     /// The server's processor time over time, if it was watched.
     pub readings: Option<&'a Series>,
@@ -23,20 +23,20 @@ pub struct TrialSetting<'a> {
     pub servers: Servers,
     /// The classes of its requests.
     pub classes: &'a [RequestClass],
-    /// What calibration measured of its server, if the server does not stamp.
+    /// The result of the server's calibration, if the server does not stamp.
     pub unstamped: Option<&'a Unstamped>,
 }
 
-/// What the rows of a trial say.
+/// The answer of a trial from its rows.
 #[derive(Clone, Debug)]
 pub struct TrialAnswer {
-    /// What was measured by the server's stamps, or why that makes no answer.
+    /// The measurement by the server's stamps, or the reason why there is none.
     pub measured: Measured,
-    /// What the clients alone saw.
+    /// The measurement of the clients alone.
     pub clients: Option<ClientSide>,
     /// Whether the number of requests in the station grew through the trial.
     pub grows: bool,
-    /// What its answer leaves out at the front.
+    /// The warm-up that the answer leaves out.
     pub left_out: LeftOut,
     /// Where MSER-5 ends the warm-up, in seconds since the start.
     pub warmup_suggested_s: Option<f64>,

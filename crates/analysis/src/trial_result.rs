@@ -1,5 +1,5 @@
-//! What a trial leaves as `answer.json`, beside its rows: one schema for the trials of an experiment and for a single load, and the one
-//! reader of it. `lab` fills it in and writes it.
+//! The file `answer.json` of a trial: one schema for the trials of an experiment and for a single load, and the one reader of it. `lab`
+//! fills it in and writes it.
 //!
 //! What a trial does not have is absent. Records of older versions are read: what they lack has a default.
 
@@ -26,7 +26,7 @@ use crate::resource_record::ResourceRecord;
 /// The version of the schema. Fields may be added; where one changes its meaning or goes, this goes up.
 pub const SCHEMA: u32 = 1;
 
-/// That of the records that do not name it.
+/// The schema of the records that do not name one.
 fn schema() -> u32 {
     SCHEMA
 }
@@ -36,13 +36,13 @@ fn first() -> usize {
     1
 }
 
-/// What a trial leaves as `answer.json`, beside its rows.
+/// The file `answer.json` of a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialResult {
     /// The version of the schema.
     #[serde(default = "schema")]
     pub schema: u32,
-    /// What was loaded, where that is a URL.
+    /// The target of the load, where it is a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// When a single load began, in UTC.
@@ -51,43 +51,43 @@ pub struct TrialResult {
     /// The command that makes the same load again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
-    /// Its number in the order of running.
+    /// The trial's number in the order of running.
     #[serde(default = "first")]
     pub number: usize,
-    /// Its combination, as an index in the order of the experiment file.
+    /// The trial's combination, as an index in the order of the experiment file.
     #[serde(default)]
     pub combination: usize,
     /// The factors' values.
     #[serde(default)]
     pub levels: Vec<(String, String)>,
-    /// Which repeat of its combination it is, from 0.
+    /// The repeat of the combination, from 0.
     #[serde(default)]
     pub repeat: u32,
     /// The seed of its requests and arrivals.
     pub seed: u64,
-    /// Its requests' classes.
+    /// The classes of the trial's requests.
     #[serde(default)]
     pub classes: Vec<RequestClass>,
     /// The rate it was to be loaded at; `None` for a closed population.
     pub offered_per_s: Option<f64>,
-    /// What the generator says.
+    /// The generator's summary of the run.
     pub run: RunSummary,
-    /// Who limited it: the server, or the generator.
+    /// The verdict on what limited the trial: the server, or the generator.
     #[serde(default)]
     pub verdict: GeneratorVerdict,
-    /// What the server used while it was loaded; unknown of one that ran already.
+    /// The use of resources by the server under load; unknown of a server that was running already.
     #[serde(default)]
     pub server: Option<ServerUsage>,
-    /// What the server counted from its start to its end, by name, if it counts anything.
+    /// The server's counts from its start to its end, by name, if it counts anything.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
     /// The emulated link that it crossed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
-    /// What was measured by the server's stamps, or why that makes no answer.
+    /// The measurement by the server's stamps, or the reason why there is none.
     #[serde(default, skip_serializing_if = "Measured::is_absent")]
     pub measured: Measured,
-    /// What only the clients measured, whatever the server reported.
+    /// The measurement of the clients alone, whatever the server reported.
     #[serde(default)]
     pub clients: Option<kendall_evidence::ClientSide>,
     /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
@@ -99,33 +99,33 @@ pub struct TrialResult {
     /// Where MSER-5 ends the warm-up, in seconds since the start; `None` if there are too few data.
     #[serde(default)]
     pub warmup_suggested_s: Option<f64>,
-    /// What else the machine did meanwhile, where it reports that.
+    /// Other work of the machine during the trial, where the machine reports it.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
-    /// Why the trial was stopped early: it could no longer meet what is expected of it.
+    /// The reason why the trial was stopped early: it could no longer meet its expectations.
     #[serde(default)]
     pub hopeless: Option<String>,
-    /// What server, generator and machine used, if it was watched.
+    /// The use of resources by server, generator and machine, if it was watched.
     #[serde(default)]
     pub resources: Option<ResourceRecord>,
-    /// What the clients measured, streamed, of a single load.
+    /// The streamed measurement of the clients, of a single load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Streamed>,
-    /// Why they saw nothing.
+    /// The reason why the clients have no measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nothing_seen: Option<String>,
     /// The expectations of a single load, judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Judged>,
-    /// What precision was asked for, and reached.
+    /// The requested precision, and the one reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<PrecisionReached>,
-    /// What the requests cost, by class and in all, if any was due after the warm-up.
+    /// The cost of the requests, by class and in all, if any was due after the warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
 }
 
-/// What a server has used since it started.
+/// The resources that a server has used since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUsage {
     /// CPU time of all its threads and of the processes that it has started, in seconds.
@@ -139,25 +139,25 @@ pub struct ServerUsage {
 pub struct LinkRecord {
     /// How the link was emulated.
     pub emulated: String,
-    /// How that differs from a link, where it does.
+    /// The difference between the emulation and a real link, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
     /// The hops from client to server, as asked for.
     pub up: Vec<String>,
     /// The hops from server to client, as asked for.
     pub down: Vec<String>,
-    /// What was measured on it before the first trial that crossed it.
+    /// The calibration of the link before the first trial that crossed it.
     pub measured: Option<Calibration>,
-    /// What it did during the trial.
+    /// The link's counts during the trial.
     pub outcome: Outcome,
 }
 
-/// What precision was asked for, and reached.
+/// The requested precision, and the one reached.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PrecisionReached {
     /// Half the interval over the value.
     pub wanted: f64,
-    /// Of what.
+    /// The measure that the precision is for.
     pub of: Measure,
     /// `None` where there are too few requests to say.
     pub reached: Option<f64>,
@@ -211,13 +211,13 @@ impl TrialResult {
     }
 }
 
-/// What was measured in a trial.
+/// The measurement of a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
     /// The answer, its intervals by batch means.
     Answer(Box<Answer>),
-    /// Why it is missing.
+    /// The reason why there is no measurement.
     NoAnswer(String),
 }
 

@@ -1,4 +1,4 @@
-//! What happened in one trial, from its rows: counted in intervals and thinned, so that it can be looked at however long it is.
+//! The view of one trial, from its rows: counted in intervals and thinned, so that it can be shown however long the trial is.
 
 mod along_time;
 mod laws;

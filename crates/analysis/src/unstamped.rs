@@ -1,4 +1,4 @@
-//! What calibration measures before a run of a server that does not stamp, so that models have a service time.
+//! The calibration of a server that does not stamp, which runs before the trials, so that models have a service time.
 //!
 //! At full load the servers of a station are never idle, so c servers that answer X requests per second take S = c/X for each.
 //! What a request takes beyond S where it meets no other is delay outside the station. That much is arithmetic; how service
@@ -18,12 +18,12 @@ const KEPT: usize = 500;
 /// The file in the folder of a run that keeps what calibration measured.
 pub const BEFOREHAND: &str = "beforehand.json";
 
-/// What was found out of a server that stamps nothing, for one way of serving and asking.
+/// The calibration of a server without stamps, for one combination of server and workload settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beforehand {
     /// The settings of server and workload.
     pub settings: String,
-    /// What was found.
+    /// The result of the calibration.
     pub found: Unstamped,
 }
 
@@ -37,7 +37,7 @@ impl Beforehand {
         if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
     }
 
-    /// What was found in a run of the server of a combination, if it stamps nothing.
+    /// The calibration of the server of a combination in a run, if it does not stamp.
     ///
     /// # Errors
     /// Fails where the file cannot be read.
@@ -45,21 +45,21 @@ impl Beforehand {
         Ok(Self::of(combination, &Self::read(run)?).cloned())
     }
 
-    /// What was found of the server of a combination, if anything was.
+    /// The calibration of the server of a combination, if there is one.
     pub fn of<'k>(combination: &Combination, known: &'k [Self]) -> Option<&'k Unstamped> {
         let settings = settings(combination);
         known.iter().find(|known| known.settings == settings).map(|known| &known.found)
     }
 }
 
-/// What was found out of a server that stamps nothing.
+/// The result of calibrating a server without stamps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unstamped {
     /// Service times, ascending: the times of lone requests, moved and scaled to the mean service time.
     pub services_s: Vec<f64>,
-    /// What a lone request takes beyond its service.
+    /// The time of a lone request beyond its service.
     pub delay_s: f64,
-    /// What its servers can do, where that is known; without it all the time of a lone request counts as service.
+    /// The capacity of the servers, where it is known; without it all the time of a lone request counts as service.
     pub full_per_s: Option<f64>,
 }
 

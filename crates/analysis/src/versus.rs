@@ -50,7 +50,7 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// How it was compared, as sentences.
+/// The method of the comparison, as sentences.
 pub fn method(comparison: &Comparison) -> Vec<String> {
     let mut sentences = vec![
         "Values are medians over runs; in brackets the ratio's 95 % interval (bootstrap over runs, BCa)."
@@ -113,7 +113,7 @@ pub fn summary(against: &Against, terms: &Terms) -> String {
 /// A side compared with the first, as a table in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tabled {
-    /// What is compared with what, of how many runs.
+    /// The two sides of the comparison, and their numbers of runs.
     pub title: String,
     /// The one line that a reader in a hurry reads.
     pub summary: String,

@@ -110,7 +110,7 @@ pub fn at_most(warmup: Warmup, length: Duration) -> Duration {
     }
 }
 
-/// That the warm-up that was set for a combination is too short, by the median of what its trials suggest.
+/// A combination whose warm-up is too short, by the median of what its trials suggest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TooShort {
     place: String,

@@ -52,13 +52,13 @@ pub struct Live {
 /// The first fields of the live state, for readers that need no more.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Head {
-    /// As in [`Live`].
+    /// The process of the run, as in [`Live`].
     pub process: Process,
-    /// As in [`Live`].
+    /// The state of the run, as in [`Live`].
     pub state: LiveState,
-    /// As in [`Live`].
+    /// The number of planned trials, as in [`Live`].
     pub trials_planned: u64,
-    /// As in [`Live`].
+    /// The number of finished trials, as in [`Live`].
     pub trials_done: u64,
 }
 
@@ -66,20 +66,20 @@ pub struct Head {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveState {
-    /// It is running, if its process still exists.
+    /// The run is running, if its process still exists.
     Running,
     /// Every trial is done.
     Done,
-    /// It was stopped; finished trials are kept.
+    /// The run was stopped; finished trials are kept.
     Interrupted,
-    /// It failed, for this reason.
+    /// The run failed, for this reason.
     Failed(String),
 }
 
 /// A trial that is under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveTrial {
-    /// Its number in the order of running.
+    /// The trial's number in the order of running.
     pub number: u64,
     /// The factors' values: `rate=20%, length=3`.
     pub name: String,
@@ -98,7 +98,7 @@ pub struct LiveTrial {
 /// A finished trial, as one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialSeen {
-    /// Its number in the order of running.
+    /// The trial's number in the order of running.
     pub number: u64,
     /// The factors' values.
     pub name: String,
@@ -108,17 +108,17 @@ pub struct TrialSeen {
     pub ended_s: f64,
     /// Requests that were due.
     pub sent: u64,
-    /// Those without a right answer.
+    /// The number of requests without a right answer.
     pub failed: u64,
     /// Right answers per second.
     pub throughput_per_s: Option<f64>,
     /// The mean response time, in seconds.
     pub mean_s: Option<f64>,
-    /// Its median, in seconds.
+    /// The median response time, in seconds.
     pub p50_s: Option<f64>,
-    /// Its quantile 0.9, in seconds.
+    /// The 90th percentile of the response time, in seconds.
     pub p90_s: Option<f64>,
-    /// Its quantile 0.99, in seconds.
+    /// The 99th percentile of the response time, in seconds.
     pub p99_s: Option<f64>,
     /// The reasons to doubt its numbers; empty without any.
     pub doubts: Vec<String>,
@@ -141,9 +141,9 @@ pub struct Samples {
     pub waiting: VecDeque<u64>,
     /// The median response time of the requests answered since the sample before, in seconds; `None` where there were none.
     pub p50_s: VecDeque<Option<f64>>,
-    /// Their quantile 0.9, in seconds.
+    /// The 90th percentiles of the response time, in seconds.
     pub p90_s: VecDeque<Option<f64>>,
-    /// Their quantile 0.99, in seconds.
+    /// The 99th percentiles of the response time, in seconds.
     pub p99_s: VecDeque<Option<f64>>,
     /// Requests that failed since the sample before: wrong, refused, timed out, unanswered.
     pub failed: VecDeque<[u64; FAILURES]>,
@@ -187,7 +187,7 @@ impl Samples {
         self.at_s.len()
     }
 
-    /// Whether it is empty.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.at_s.is_empty()
     }
@@ -282,9 +282,9 @@ impl Head {
 /// The identity of a process, distinct from earlier processes with the same number and from those of other machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// The process number.
     pub pid: u32,
-    /// When it started, in clock ticks since the machine did (proc(5), field 22 of `/proc/PID/stat`).
+    /// The start of the process, in clock ticks since the machine started (proc(5), field 22 of `/proc/PID/stat`).
     pub started_ticks: u64,
     /// The start of the machine that it runs on, by the kernel's random name for it.
     pub boot: String,

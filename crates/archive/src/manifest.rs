@@ -35,7 +35,7 @@ pub struct Manifest {
 /// The hardware and system of a machine. An unknown property is `unknown`, or 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its host name.
+    /// The machine's host name.
     pub host: String,
     /// The model of its processor.
     pub cpu: String,

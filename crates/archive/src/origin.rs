@@ -39,8 +39,8 @@ pub fn is_ours(folder: &Path) -> bool {
     experiment.is_ok_and(|experiment| has_signed(folder, &experiment))
 }
 
-/// The same for the text of an experiment that was read from the folder. A caller that acts on the experiment checks the very
-/// text on which it acts: the file may have been replaced since.
+/// Reports whether the folder is signed for this text of an experiment, which was read from it. A caller that acts on the
+/// experiment checks the very text on which it acts: the file may have been replaced since.
 pub fn has_signed(folder: &Path, experiment: &[u8]) -> bool {
     state().is_ok_and(|state| is_signed(&state, folder, experiment))
 }

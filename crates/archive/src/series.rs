@@ -46,9 +46,9 @@ pub struct Layout {
 /// A column of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// Its name, which ends in its unit: `cpu_s`, `queue_bytes`, `drops`.
+    /// The quantity's name, which ends in its unit: `cpu_s`, `queue_bytes`, `drops`.
     pub name: String,
-    /// Its description.
+    /// The quantity's description.
     pub meaning: String,
 }
 
@@ -186,7 +186,7 @@ impl std::fmt::Debug for SeriesWriter {
 /// A table of samples in memory, by columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its columns.
+    /// The series' columns.
     pub layout: Layout,
     /// The instant of each row, in nanoseconds since the start of the trial.
     pub time_ns: Vec<i64>,

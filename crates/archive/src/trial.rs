@@ -1,4 +1,4 @@
-//! One trial's record: a journal while it runs, then a table and histograms.
+//! The record of one trial: a journal while it runs, then a table and histograms.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -85,7 +85,7 @@ pub(crate) enum Doubt {
     LowClock { percent: f64 },
     /// The quartiles of the slices lie so far apart.
     Scatter { percent: f64 },
-    /// Others used the processors; this is the share that was left.
+    /// Other programs used the processors; this is the share that was left.
     Shared { percent: f64 },
 }
 

@@ -40,24 +40,27 @@ pub enum ClientError {
     Version(u8),
     #[error("the server does not speak this protocol; check the address, and whether it wants TLS")]
     Protocol,
-    #[error("the server said no: {why:?}, try again in {retry_ms} ms if that is not 0")]
+    #[error("the server rejected the request: {why:?}; retry after {retry_ms} ms (0: a retry does not help)")]
     Refused { why: Blame, retry_ms: u32 },
-    #[error("the server or the account uses another method of authentication than {method}")]
+    #[error(
+        "the server or the account uses another method of authentication than {method}; use the one that the account was registered \
+         with"
+    )]
     OtherMethod { method: AuthMethod },
     #[error(
         "a password in clear needs TLS, or a server on the loopback; give the fingerprint of the server at {server}"
     )]
     PlainPassword { server: SocketAddr },
-    #[error("a password has at most 255 bytes")]
+    #[error("a password has at most 255 bytes; choose a shorter one")]
     LongPassword,
     #[error(transparent)]
     Password(#[from] PasswordError),
-    #[error("more than {PUSHES} messages wait to be taken")]
+    #[error("more than {PUSHES} messages of the server wait to be read")]
     Overrun,
 }
 
 impl ClientError {
-    /// Why the server refused the request, if it did. A wrong password that the client itself notices counts.
+    /// The reason why the server refused the request, if it did. A wrong password that the client itself notices counts.
     pub fn blame(&self) -> Option<Blame> {
         match self {
             Self::Refused { why, .. } => Some(*why),
@@ -71,7 +74,7 @@ impl ClientError {
 /// A session, as the server describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entered {
-    /// What takes up the session on another connection.
+    /// The token with which another connection takes up the session.
     pub token: Secret,
     /// The account's name, as others see it.
     pub name: String,

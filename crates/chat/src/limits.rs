@@ -1,5 +1,5 @@
-//! What the machine itself allows a directory server: flushes of the disk, new connections, and computations of passwords, each
-//! measured alone. Which of them binds a load, the analysis says.
+//! The limits that the machine sets for a directory server: flushes of the disk, new connections, and computations of passwords,
+//! each measured alone. The analysis decides which of them binds a load.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -31,22 +31,22 @@ pub struct Name {
     key: NameKey,
 }
 
-/// What makes a name unique: all names that look like it have this key.
+/// The key of a name, which makes it unique: all names that look like it have the same key.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameKey(Arc<str>);
 
 /// Why a text is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is empty or too long.
+    /// The name is empty or too long.
     #[error("a name has 1 to {NAME_CHARS} characters, of Chinese and Japanese ones 21; choose another name")]
     Length,
-    /// It has characters that RFC 8265 excludes.
+    /// The name has characters that RFC 8265 excludes.
     #[error(
         "a name has letters, digits and visible ASCII characters only, and no spaces; choose another name"
     )]
     Characters,
-    /// It mixes scripts.
+    /// The name mixes scripts.
     #[error("a name has letters of one script, for example all Latin or all Cyrillic; choose another name")]
     Scripts,
 }
@@ -80,7 +80,7 @@ impl Name {
         &self.shown
     }
 
-    /// What makes it unique.
+    /// The key that makes the name unique.
     pub fn key(&self) -> &NameKey {
         &self.key
     }

@@ -67,17 +67,17 @@ pub enum Stretch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The bytes are not a message of the protocol.
-    #[error("the bytes are not a message of OPAQUE")]
+    #[error("the peer sent bytes that are not a message of OPAQUE")]
     InvalidMessage,
-    /// The other side has not proved what it should: at the client, that the account has this password.
+    /// The peer has not proved what it should: at the client, that the account has this password.
     #[error("there is no such account, or this is not its password")]
     WrongNameOrPassword,
     /// The server asks for fewer iterations of PBKDF2 than protect the password, or for more than a client computes.
     #[error(
-        "the server asks for {iterations} iterations of PBKDF2, and a client computes 4,096 to 1,000,000"
+        "the server requests {iterations} iterations of PBKDF2, but a client accepts only 4,096 to 1,000,000"
     )]
     Iterations {
-        /// What the server asks for.
+        /// The number of iterations that the server requests.
         iterations: u32,
     },
     /// The server has not proved that it has the account's key.

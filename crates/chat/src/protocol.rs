@@ -36,12 +36,12 @@ const MAGIC: &[u8; 5] = b"KCHAT";
 const HEAD_BYTES: usize = 7;
 const LENGTH_BYTES: usize = 2;
 
-/// What is wrong with bytes.
+/// A fault in the bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// More bytes are to come.
     Incomplete,
-    /// They are not of this protocol.
+    /// The bytes are not of this protocol.
     Malformed,
 }
 
@@ -96,7 +96,7 @@ pub fn encode_said(Frame { number, message }: &Frame<DirectoryMessage>, bytes: &
     }
 }
 
-/// What the server says at the beginning of `bytes`, and its length.
+/// Decodes the server's message at the beginning of `bytes`, and returns its length as well.
 ///
 /// # Errors
 /// Fails on a part of a message, on one longer than [`ANSWER_BYTES`], and on one that breaks the rules.

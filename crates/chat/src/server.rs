@@ -45,7 +45,7 @@ pub struct DirectoryOptions {
     pub limits: Limits,
     /// Where accounts are kept.
     pub store: Arc<dyn Store>,
-    /// What the store's futures run on: with I/O, timers and at least one thread.
+    /// The runtime of the store's futures: with I/O, timers and at least one thread.
     pub runtime: Runtime,
     /// The keys of the passwords.
     pub passwords: Passwords,
@@ -53,7 +53,7 @@ pub struct DirectoryOptions {
     pub identity: Option<Identity>,
 }
 
-/// Why the directory server cannot start, or cannot finish what it began.
+/// An error that prevents the directory server from starting, or from finishing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ChatError {
@@ -66,7 +66,7 @@ pub enum ChatError {
     Runtime(io::Error),
     #[error("cannot open the store of accounts: {0}; choose another with --store")]
     Store(String),
-    #[error("cannot open the meeting point of the clients, UDP at the address of the server: {0}")]
+    #[error("cannot open the meeting point of the clients, UDP at the address of the server: {0}; choose another address with --listen")]
     MeetingPoint(io::Error),
     #[error(
         "the keys of a store that outlives the server must, too; name a folder for them with --keys, for example --keys \

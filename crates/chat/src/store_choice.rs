@@ -53,7 +53,7 @@ impl StoreChoice {
 /// What the server keeps accounts in, and the keys of their passwords.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
-    /// The same store where it is a database.
+    /// The store, if it is a database.
     pub(crate) durable: Option<Arc<Durable>>,
     pub(crate) passwords: Passwords,
     /// The folder of the server's keys, where they outlive it.

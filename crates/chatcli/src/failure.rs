@@ -16,13 +16,13 @@ pub enum Failure {
     #[error("{0} does not answer")]
     Unanswered(String),
     /// No message came in time.
-    #[error("{0} of {1} messages came in time")]
+    #[error("only {0} of {1} messages arrived in time")]
     TooFew(u64, u64),
     /// The user refused the call.
     #[error("{0} refused the call")]
     Refused(String),
     /// The user does not take a file.
-    #[error("{name} does not take the file {file}")]
+    #[error("{name} declined the file {file}")]
     FileRefused {
         /// The user.
         name: String,
@@ -30,7 +30,7 @@ pub enum Failure {
         file: String,
     },
     /// The directory has answered with another user than the one called.
-    #[error("{wanted} was called, and the directory has answered with {answered}")]
+    #[error("the directory answered for {answered}, but {wanted} was called")]
     AnotherUser {
         /// Who was called.
         wanted: String,

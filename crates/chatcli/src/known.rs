@@ -25,9 +25,9 @@ pub struct KnownPeers {
 /// Whether a peer was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acquaintance {
-    /// Its key is the one that was seen before.
+    /// The contact's key is the one seen before.
     Known,
-    /// Its key is trusted from now on.
+    /// The contact's key is new, and trusted from now on.
     New,
 }
 

@@ -1,4 +1,4 @@
-//! What is printed: text for people, one JSON object a line for programs.
+//! Output: text for people, one JSON object a line for programs.
 
 use serde::Serialize;
 

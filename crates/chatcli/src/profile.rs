@@ -97,7 +97,7 @@ impl Profile {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
-    /// Where its files are.
+    /// The folder of the profile.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

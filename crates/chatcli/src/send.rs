@@ -223,7 +223,10 @@ fn messages(options: &Send) -> anyhow::Result<Vec<String>> {
             let mut text = String::new();
             let read = std::io::stdin().lock().take(MOST_INPUT + 1).read_to_string(&mut text);
             let read = read.context("cannot read the message from standard input as UTF-8")?;
-            ensure!(read as u64 <= MOST_INPUT, "standard input has more than {MOST_INPUT} bytes");
+            ensure!(
+                read as u64 <= MOST_INPUT,
+                "standard input has more than {MOST_INPUT} bytes; send it as a file"
+            );
             text
         }
     };

@@ -1,8 +1,8 @@
-//! What keys do: those of readline where it has them.
+//! The meaning of keys: those of readline where it has them.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What the user does with a key.
+/// An action of the user by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A character is typed.

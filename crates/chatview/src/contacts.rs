@@ -14,9 +14,9 @@ const MOST_BYTES: u64 = 16_000_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Contacts {
-    /// All contacts.
+    /// The names of all contacts.
     pub(crate) names: Vec<String>,
-    /// Those whose calls are refused.
+    /// The contacts whose calls are refused.
     pub(crate) blocked: Vec<String>,
 }
 

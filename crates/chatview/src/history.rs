@@ -1,4 +1,4 @@
-//! What was said, kept encrypted on this machine: one file for each contact, to which records are appended.
+//! The messages with contacts, kept encrypted on this machine: one file for each contact, to which records are appended.
 //!
 //! | part of a file | bytes |
 //! | --- | --- |
@@ -32,17 +32,17 @@ const MOST_KEY: u64 = 1024;
 /// A file up to this length is read whatever the limit, and shortened then.
 const MOST_FILE: u64 = 1 << 30;
 
-/// What is kept.
+/// An entry of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Entry {
     /// The user or the contact said something.
     Said {
-        /// Whether it was the user.
+        /// Whether the user wrote the entry.
         own: bool,
-        /// When, as Unix time in milliseconds by the clock of the one who said it.
+        /// The time of the entry, as Unix time in milliseconds by the clock of its author.
         at_ms: u64,
-        /// What.
+        /// The text of the message.
         text: String,
     },
     /// A message of the user has arrived.
@@ -77,10 +77,10 @@ pub struct History {
     limit: u64,
 }
 
-/// What a file has.
+/// The contents of a history file.
 #[derive(Debug, Default)]
 pub struct Recalled {
-    /// All that is kept, the oldest first.
+    /// All entries that are kept, the oldest first.
     pub entries: Vec<Entry>,
     /// Bytes of a last record that a crash has cut off.
     pub torn: u64,
@@ -122,7 +122,7 @@ impl History {
         Ok(Self { folder, key: Zeroizing::new(key), limit })
     }
 
-    /// What was said with a contact, without changing the file.
+    /// Reads the history of a contact, without changing the file.
     ///
     /// # Errors
     /// Fails where the file cannot be read or is damaged before its last record.

@@ -118,14 +118,14 @@ pub(crate) enum Urgency {
     Notice,
 }
 
-/// What an earlier run of the program leaves of a contact.
+/// The state of a contact from an earlier run of the program.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
     /// The name.
     pub name: String,
     /// Whether calls are refused.
     pub is_blocked: bool,
-    /// What was said.
+    /// The history of the contact.
     pub history: Vec<Entry>,
 }
 

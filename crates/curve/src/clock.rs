@@ -23,7 +23,7 @@ pub(crate) fn now() -> Duration {
 #[derive(Debug)]
 pub(crate) struct Timer {
     file: AsyncFd<OwnedFd>,
-    /// When it is set to expire.
+    /// The instant at which the timer expires.
     armed: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, worded for users.
+//! Errors of CurveCP connections, worded for users.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,15 +14,15 @@ pub enum CurveError {
     /// A file could not be read, written or locked.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A file of a key directory does not have the bytes that it should have.
-    #[error("{} is not a valid key file: it must have exactly {expected} bytes", path.display())]
+    #[error("{} is not a valid key file: it must have exactly {expected} bytes; restore it from a backup", path.display())]
     KeyFileLength {
         /// The file.
         path: PathBuf,
@@ -30,17 +30,20 @@ pub enum CurveError {
         expected: usize,
     },
     /// The public key of a directory does not belong to its secret key.
-    #[error("{} does not hold the public key that belongs to the secret key beside it", .0.display())]
+    #[error(
+        "{} does not hold the public key that belongs to the secret key beside it; restore the key directory from a backup",
+        .0.display()
+    )]
     KeysDiffer(PathBuf),
     /// All nonces of a long-term key have been used; another would repeat one.
-    #[error("{} has reached its end: create a new key directory", .0.display())]
+    #[error("all nonces of {} are used: create a new key directory", .0.display())]
     NoncesUsedUp(PathBuf),
     /// The socket could not be opened.
     #[error("cannot bind UDP {address}: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The protocol cannot be used so.
@@ -52,9 +55,9 @@ pub enum CurveError {
     /// A program could not be started.
     #[error("cannot start {program}: {source}")]
     Program {
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
 }

@@ -21,7 +21,7 @@ const MAX_HALVINGS: u32 = 16;
 pub(crate) struct Thinning {
     /// Networks of which one packet in 2^n passes.
     pub(crate) networks: Vec<(Network, u32)>,
-    /// The same for all other networks.
+    /// The limit for all other networks together.
     pub(crate) others: u32,
 }
 

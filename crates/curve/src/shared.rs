@@ -1,5 +1,5 @@
-//! What the driver of an endpoint and the holders of its connections share: the protocol, and for each connection the tasks
-//! that wait for it.
+//! State that the driver of an endpoint and the holders of its connections share: the protocol, and for each connection the
+//! tasks that wait for it.
 //!
 //! The one lock guards memory only: it is never held across a system call on the socket or an await.
 
@@ -22,7 +22,7 @@ const INCOMING: usize = 1024;
 /// Datagrams of the owner that wait to be sent, at most; the oldest makes room.
 const FOREIGN: usize = 64;
 
-/// Where a connection is in its life.
+/// The phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// A client that the server has not answered yet.

@@ -19,7 +19,7 @@ use crate::flood::Thinning;
 
 /// Messages taken in one system call.
 const MESSAGES: usize = 32;
-/// The same where the kernel coalesces datagrams: more would not fit into the caches of a processor.
+/// The number of messages where the kernel coalesces datagrams: more would not fit into the caches of a processor.
 const COALESCED_MESSAGES: usize = 2;
 /// The longest message: coalesced datagrams, or one of IPv4.
 const MESSAGE_BYTES: usize = 1 << 16;
@@ -62,7 +62,7 @@ impl Inbox {
 }
 
 impl Socket {
-    /// Its own socket; within a tokio runtime.
+    /// A separate socket, bound within a tokio runtime.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         Self::new(bind_alone(address)?)
     }

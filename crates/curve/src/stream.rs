@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::clock::now;
 use crate::shared::{Shared, Stage};
 
-/// What is known of a connection. Its clones name the same connection.
+/// The identity of a connection and its peer. Its clones name the same connection.
 #[derive(Clone)]
 pub struct Connection {
     handle: Arc<Handle>,
@@ -80,7 +80,7 @@ impl Connection {
         state.protocol.layer(self.handle.id).map_or_else(LayerStats::default, |layer| layer.stats())
     }
 
-    /// Where the connection is in its life.
+    /// The phase of the connection's life.
     pub fn stage(&self) -> Stage {
         *self.stage.borrow()
     }
@@ -148,7 +148,7 @@ impl Stream {
         Self { connection, finished: false }
     }
 
-    /// What is known of the connection.
+    /// The identity of the connection and its peer.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }

@@ -1,4 +1,4 @@
-//! What the subcommands exit with, and addresses that they read.
+//! Exit codes of the subcommands, and addresses that they read.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 

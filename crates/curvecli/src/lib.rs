@@ -57,7 +57,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Whether it is a server of remote work, which logs the actions of each client.
+    /// Whether the command is a server of remote work, which logs the actions of each client.
     pub fn is_remote_server(&self) -> bool {
         matches!(self.command, Command::ServeFiles(_) | Command::ServeShell(_) | Command::ServeTunnel(_))
     }

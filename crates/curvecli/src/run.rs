@@ -1,4 +1,4 @@
-//! What the subcommands of `kendall curve` run in: a runtime, and the signals that end them.
+//! The environment of the subcommands of `kendall curve`: a runtime, and the signals that end them.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(crate) async fn signalled() -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The same on the calling thread alone: a message then wakes no other thread.
+/// Runs the future on the calling thread alone: a message then wakes no other thread.
 pub(crate) fn run_on_one_thread(
     work: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {

@@ -37,7 +37,7 @@ pub(crate) struct HelloPhase {
     /// The public and secret short-term key, C' and c'.
     client: PublicKey,
     short: SecretKey,
-    /// Of C' and S: seals Hellos, opens Cookies.
+    /// The key shared by C' and S: seals Hellos, opens Cookies.
     hello_key: BoxKey,
     counter: SendCounter,
     hellos: usize,

@@ -1,4 +1,4 @@
-//! What the owner of an endpoint chooses: for its server role, and for each connection it opens.
+//! Settings of an endpoint: for its server role, and for each connection that it opens.
 
 use crate::layer::MessageConfig;
 use crate::{Capabilities, DomainName, Extension, PublicKey, SecretKey};
@@ -75,7 +75,7 @@ pub struct ClientConfig {
     pub addresses: Vec<SocketAddr>,
     /// The client's extension. Random if absent, which lets one socket carry many connections to one server.
     pub extension: Option<Extension>,
-    /// What the Hello announces to a server of ours; zeros announce nothing.
+    /// The capabilities that the Hello announces to a server of ours; zeros announce nothing.
     pub capabilities: Capabilities,
     /// The message layer of the connection.
     pub message: MessageConfig,

@@ -19,7 +19,7 @@ const LIMITED_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// Both streams ended and both sides know.
+    /// Both streams have ended, and both sides know it.
     Finished,
     /// The message layer gave up.
     Failed(Failure),
@@ -197,7 +197,7 @@ impl Connection {
         filled != Filled::Buffer
     }
 
-    /// Why the connection is over, where it is.
+    /// The reason why the connection is over, if it is.
     pub(crate) fn over(&self) -> Option<CloseReason> {
         match (&self.stage, self.layer.state()) {
             (Stage::Closed(reason), _) => Some(*reason),

@@ -25,7 +25,7 @@ const USED: usize = 1 << 16;
 /// opens one connection; and a cookie would give the secret key away to one who has the minute key for longer than this.
 const SHARED: Duration = Duration::from_secs(1);
 
-/// What a client of our own announces in the Hello: the first bytes of the box that other clients fill with zeros.
+/// The capabilities that a client of our own announces in the Hello: the first bytes of the box that other clients fill with zeros.
 pub type Capabilities = [u8; 12];
 
 /// The keys by which a server makes and opens cookies.

@@ -34,9 +34,9 @@ pub enum Event {
         client: PublicKey,
         /// The client's short-term public key, which its packets carry.
         short_term: PublicKey,
-        /// Where it sends from.
+        /// The address of the client.
         address: SocketAddr,
-        /// What its Hello announced; zeros from clients that announce nothing.
+        /// The capabilities that the client's Hello announced; zeros from clients that announce nothing.
         capabilities: Capabilities,
     },
     /// The server has answered this client's connection.
@@ -285,7 +285,7 @@ impl Endpoint {
         }
     }
 
-    /// What the server role has refused since the last call of this function; nothing, if there is no server role.
+    /// Takes the refusals of the server role since the last call; none, if there is no server role.
     pub fn take_refusals(&mut self) -> Refusals {
         self.server.as_mut().map(|server| std::mem::take(&mut server.refusals)).unwrap_or_default()
     }

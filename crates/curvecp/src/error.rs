@@ -1,4 +1,4 @@
-//! What a caller can do wrong. What a peer does wrong is no error: the endpoint stays silent, as the protocol asks.
+//! Errors of callers. A fault of a peer is not an error: the endpoint stays silent, as the protocol requires.
 
 /// A mistake of the caller, worded for users.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -132,7 +132,7 @@ pub(crate) fn erasing_stack<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Its own frame for the work, below the caller's.
+/// Runs the work in a separate stack frame below the caller's.
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> T) -> T {
     work()

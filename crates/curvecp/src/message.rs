@@ -38,7 +38,7 @@ pub enum End {
 /// The acknowledgment fields as they stand in the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFields {
-    /// All bytes before this position have arrived; one more than the stream's length once its end has, too.
+    /// The end of the bytes that have all arrived; one more than the stream's length once its end has, too.
     pub first: u64,
     /// Bytes between range i and range i + 1. The first gap has 32 bits on the wire, the others 16.
     pub gaps: [u32; RANGES - 1],
@@ -87,7 +87,7 @@ pub struct Header {
     pub id: u32,
     /// Number of a message that has just arrived from the peer; 0 where no message has.
     pub echo: u32,
-    /// What has arrived of the peer's stream.
+    /// The received parts of the peer's stream.
     pub acks: AckFields,
     /// Bytes of data at the end of the message.
     pub data_len: u16,
@@ -102,7 +102,7 @@ pub struct Header {
 pub struct Message<'a> {
     /// The first 48 bytes.
     pub header: Header,
-    /// What is between header and data: zeros, or [`Feedback`](crate::feedback::Feedback).
+    /// The bytes between header and data: zeros, or [`Feedback`](crate::feedback::Feedback).
     pub padding: &'a [u8],
     /// The last `data_len` bytes.
     pub data: &'a [u8],
@@ -188,7 +188,7 @@ impl<'a> Message<'a> {
         Some(Self { header, padding, data })
     }
 
-    /// Whether it is longer than the reference's longest.
+    /// Whether the message is longer than the reference's longest.
     pub fn is_long(&self) -> bool {
         HEADER_BYTES + self.padding.len() + self.data.len() > MAX_MESSAGE_BYTES
     }

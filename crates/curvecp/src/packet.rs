@@ -32,19 +32,19 @@ pub const INITIATE_BEFORE_MESSAGE: usize = TAG + 32 + 64 + 256;
 
 /// The constant beginnings of nonces.
 pub mod prefix {
-    /// Of the Hello's box.
+    /// The prefix of the nonce of the Hello's box.
     pub const HELLO: &[u8; 16] = b"CurveCP-client-H";
-    /// Of the Cookie packet's box.
+    /// The prefix of the nonce of the Cookie packet's box.
     pub const COOKIE: &[u8; 8] = b"CurveCPK";
-    /// Of the Initiate's box.
+    /// The prefix of the nonce of the Initiate's box.
     pub const INITIATE: &[u8; 16] = b"CurveCP-client-I";
-    /// Of the vouch.
+    /// The prefix of the nonce of the vouch.
     pub const VOUCH: &[u8; 8] = b"CurveCPV";
-    /// Of the client Message's box.
+    /// The prefix of the nonce of the client Message's box.
     pub const CLIENT_MESSAGE: &[u8; 16] = b"CurveCP-client-M";
-    /// Of the server Message's box.
+    /// The prefix of the nonce of the server Message's box.
     pub const SERVER_MESSAGE: &[u8; 16] = b"CurveCP-server-M";
-    /// Of the box inside the cookie, which only the server that made it opens.
+    /// The prefix of the nonce of the box inside the cookie, which only the server that made it can open.
     pub const MINUTE: &[u8; 8] = b"minute-k";
 }
 

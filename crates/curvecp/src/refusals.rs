@@ -1,5 +1,5 @@
-//! What a server received in vain: datagrams that it did not answer and that belong to no connection, counted by the network
-//! they claim to come from. The owner of the socket can keep further ones away before they cost anything.
+//! Datagrams that a server did not answer and that belong to no connection, counted by the network that they claim to come
+//! from. The owner of the socket can keep further ones away before they cost anything.
 
 use std::net::IpAddr;
 
@@ -9,9 +9,9 @@ const NETWORKS: usize = 8;
 /// The addresses that one attacker may own: a /24 of IPv4 or a /56 of IPv6, as the bytes that all its addresses begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Network {
-    /// Of IPv4, also where the socket is one of IPv6.
+    /// A network of IPv4, also where the socket is one of IPv6.
     V4([u8; 3]),
-    /// Of IPv6.
+    /// A network of IPv6.
     V6([u8; 7]),
 }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Session {
     ends: Ends,
-    /// Of C' and S'; seals and opens Initiates.
+    /// The key shared by C' and S'; seals and opens Initiates.
     shared: BoxKey,
     outgoing: DirectionKey,
     incoming: DirectionKey,

@@ -55,7 +55,7 @@ impl TransmitBuffer {
         }
     }
 
-    /// What to send, in order.
+    /// The packets to send, in order.
     pub fn transmits(&self) -> impl Iterator<Item = Transmit<'_>> {
         self.spans.iter().map(|span| Transmit {
             destination: span.destination,

@@ -49,7 +49,7 @@ impl Application {
         }
     }
 
-    /// Whether it has a connection, or had one.
+    /// Whether the application has a connection, or had one.
     pub(crate) fn is_open(&self) -> bool {
         self.id.is_some()
     }
@@ -146,7 +146,7 @@ impl Application {
         }
     }
 
-    /// When it acts again on its own.
+    /// The instant at which the application acts next without a message.
     pub(crate) fn wakes(&self, now: Duration) -> Option<Duration> {
         let Some(_) = self.id else { return Some(self.script.starts).filter(|starts| *starts > now) };
         let write = (self.may_write && !self.ended && self.write_at > now).then_some(self.write_at);

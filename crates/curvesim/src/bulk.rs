@@ -12,7 +12,7 @@ use crate::script::{Ending, Script};
 /// Data bytes per byte on the link: 1,024 in a message of 1,088, with the headers of packet, UDP and IPv4.
 const EFFICIENCY: f64 = 1024.0 / (1088.0 + 124.0);
 
-/// What flows from clients to servers did after a warm-up.
+/// The measurement of flows from clients to servers after a warm-up.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The goodput of each flow, as a share of what the protocol can carry over the link.

@@ -74,7 +74,7 @@ pub(crate) struct Plan {
     /// The number of the client's endpoint.
     pub(crate) client: usize,
     pub(crate) config: MessageConfig,
-    /// Of the client and of the server.
+    /// The scripts of the client and of the server.
     pub(crate) scripts: [Script; 2],
 }
 

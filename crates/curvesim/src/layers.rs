@@ -29,7 +29,7 @@ pub struct LayerEnd {
     read_at: Duration,
     /// How the peer's stream ended.
     pub outcome: Option<Read>,
-    /// When it ended.
+    /// The instant at which the end closed.
     pub outcome_at: Duration,
     /// The most bytes that the buffers of the layer took.
     pub peak_memory_bytes: usize,

@@ -19,7 +19,7 @@ pub enum Kind {
     Ours(Algorithm),
     /// Linux's TCP.
     Tcp,
-    /// The same, paced.
+    /// TCP with paced sending.
     PacedTcp,
 }
 

@@ -1,4 +1,4 @@
-//! What an application writes, reads and does at the end, and the bytes of its stream.
+//! The script of an application: what it writes and reads, how it ends, and the bytes of its stream.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ pub enum Ending {
     Finish,
     /// In failure.
     Abort,
-    /// It goes on until the simulation ends.
+    /// The application continues until the simulation ends.
     Never,
 }
 
-/// What an application does.
+/// The script of an application.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// Bytes to write.
@@ -24,9 +24,9 @@ pub struct Script {
     pub write: (usize, Duration),
     /// The most bytes per read, and the pause after each.
     pub read: (usize, Duration),
-    /// What it does after the last byte.
+    /// The application's action after the last byte.
     pub ending: Ending,
-    /// When it begins.
+    /// The instant at which the script begins.
     pub starts: Duration,
 }
 

@@ -9,7 +9,7 @@ use crate::sha256::{Outcome, Targets, digest, scan};
 /// No engine could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoChoice {
-    /// There is no engine of the requested name.
+    /// No engine has the requested name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),
     /// The requested engine is for other processors.
@@ -61,7 +61,7 @@ impl Engine {
         timed.min_by_key(|&(shortest, _)| shortest).map_or(Self::Portable, |(_, engine)| engine)
     }
 
-    /// Whether it finds known answers, and reports no match where there is nothing to find.
+    /// Whether the engine finds known answers, and reports no match where there is nothing to find.
     fn is_right(self) -> bool {
         [3_u64, 1 << 20, (9 << 32) + 77, u64::MAX - 200].into_iter().all(|start| {
             let value = start + 101;

@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Its name, also in `KENDALL_DIGEST`.
+    /// The engine's name, also in `KENDALL_DIGEST`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",

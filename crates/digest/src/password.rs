@@ -233,7 +233,7 @@ impl Search {
         Outcome::Absent
     }
 
-    /// The same for the rows of these blocks, of which `row` is the index of the first.
+    /// Tests the rows of these blocks, of which `row` is the index of the first.
     fn scan_rows(&self, row: u64, blocks: &[Block], range: &Range<u64>, interrupt: &Interrupt) -> Outcome {
         let (streams, vectors) = (self.kernel.streams(), self.kernel.vectors());
         let mut until = blocks.len().div_ceil(streams) * vectors;

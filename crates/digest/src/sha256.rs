@@ -42,7 +42,7 @@ pub struct Targets {
     pub(crate) wanted: Vec<u32>,
 }
 
-/// There must be at least one target, and no more than [`Targets::MOST`].
+/// The number of targets is 0 or above [`Targets::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} targets at once; there must be 1 to {most}", most = Targets::MOST)]
 pub struct TargetCount(pub usize);
@@ -64,7 +64,7 @@ impl Targets {
         Ok(Self { digests, wanted })
     }
 
-    /// One digest.
+    /// A set of one digest.
     pub fn one(digest: Digest) -> Self {
         Self { digests: vec![digest], wanted: vec![wanted(&digest)] }
     }

@@ -17,17 +17,17 @@ const OTHER_NS: Range<i64> = 8_000_000..150_000_000;
 const LEAST: u64 = 10;
 /// Pauses near 40 ms must be this many times as frequent as others.
 const STAND_OUT: u64 = 4;
-/// They make up this share of the time of all requests.
+/// The share of the time of all requests that the pauses must make up.
 const SHARE_OF_TIME: f64 = 0.5;
 /// First answers pause so much less often.
 const QUICK_FIRST: f64 = 0.5;
 
-/// How many answers there were, and how many of them paused.
+/// The number of answers, and of those among them that paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseCount {
     /// Answers.
     pub answers: u64,
-    /// Those that paused for 38 to 56 ms between their first byte and their last.
+    /// The number of answers that paused for 38 to 56 ms between their first byte and their last.
     pub paused: u64,
 }
 
@@ -54,15 +54,15 @@ pub struct AnswerPauses {
 }
 
 impl AnswerPauses {
-    /// Those of requests in the order in which they ended.
+    /// Counts the pauses of requests in the order in which they ended.
     pub fn of<'r>(rows: impl IntoIterator<Item = &'r RequestRow>) -> Self {
         let mut counting = CountingPauses::default();
         rows.into_iter().for_each(|row| counting.add(row));
         counting.seen
     }
 
-    /// Whether they are those of Nagle's algorithm against delayed acknowledgements: pauses of 40 ms stand out and make up most of the
-    /// time, and the first answers of connections have none.
+    /// Whether the pauses are those of Nagle's algorithm against delayed acknowledgements: pauses of 40 ms stand out and make up most of
+    /// the time, and the first answers of connections have none.
     pub fn are_of_delayed_acknowledgements(&self) -> bool {
         let Self { first, later, paused_ns, requests_ns, paused_otherwise } = *self;
         later.paused >= LEAST.max(STAND_OUT * paused_otherwise)

@@ -1,4 +1,4 @@
-//! Which assumptions of a model hold in what was measured, and what it costs where one does not.
+//! Checks of a model's assumptions against the measurement, with the effect of each that is broken.
 //!
 //! [`check`] reads the rows of trials, [`check_loads`] reads one system under several loads, [`check_table`] a table from any source.
 //! Each gives a [`Finding`] for each assumption: a sentence, a test statistic with its p-value, and an effect, which is most often by
@@ -57,7 +57,7 @@ pub enum Check {
     ServiceApartFromArrivals,
     /// Service takes as long under load as without.
     ServiceApartFromLoad,
-    /// As many requests are served at once as the model has servers.
+    /// The server serves as many requests at once as the model has servers.
     Servers,
     /// Requests are served in the order in which they came.
     Order,
@@ -115,29 +115,29 @@ pub enum AssumptionVerdict {
     Broken,
     /// The data are inconclusive.
     CannotTell,
-    /// It holds, or nearly enough.
+    /// The assumption holds, or nearly enough.
     Holds,
 }
 
 /// A number with its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Named {
-    /// What it is.
+    /// The name of the quantity.
     pub name: String,
     /// The number, always finite.
     pub value: f64,
 }
 
-/// What one check says.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The check.
     pub check: Check,
-    /// Whether it holds.
+    /// The verdict on the assumption.
     pub verdict: AssumptionVerdict,
     /// Where, in words, such as "80/s" or "line 3".
     pub place: String,
-    /// What was found and what it costs, in one to three sentences.
+    /// The result and its effect, in one to three sentences.
     pub sentence: String,
     /// The test's statistic, if it is a test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,12 +145,12 @@ pub struct Finding {
     /// The chance of so large a statistic where the assumption holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
-    /// What it costs, as a share: 0.25 is 25 % more.
+    /// The effect, as a share: 0.25 is 25 % more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Named>,
 }
 
-/// What is known of trials besides their rows.
+/// The data of trials besides their rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setting {
     /// Where the trials stand, in words, such as "80/s".
@@ -165,13 +165,13 @@ pub struct Setting {
     pub sends: Option<SendsJudged>,
 }
 
-/// What the judge of the generator says of the sends of the trials. It knows what the rows do not: which waits were the
+/// The verdict of the generator's judge on the sends of the trials. The judge knows what the rows do not show: which waits were the
 /// generator's own, and what it counted while the rows were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendsJudged {
     /// Whether requests left when they were due, or so little later that it does not show in the response times.
     pub on_schedule: bool,
-    /// Whether they left at the rate of the schedule.
+    /// Whether the requests left at the rate of the schedule.
     pub at_rate: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct SendsJudged {
 pub struct RunQueue {
     /// The cores that the server may use.
     pub cores: f64,
-    /// How many of its threads are ready and have no core, on average over time.
+    /// The number of its threads that are ready and have no core, on average over time.
     pub waiting_threads: f64,
 }
 
@@ -190,7 +190,7 @@ pub struct RunQueue {
 pub enum Hosts {
     /// On one.
     Same,
-    /// Each on its own.
+    /// Client and server run on separate machines.
     Apart,
     /// Unknown.
     #[default]

@@ -29,10 +29,10 @@ use kendall_stats::{
 
 /// The fewest runs of a side for which the range from the least to the largest holds the true median with 95 %.
 pub const FEWEST_RUNS: usize = 6;
-/// What counts as chance.
+/// The significance level.
 const LEVEL: f64 = 0.05;
 
-/// One run of one side.
+/// One run of a side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// The block that it was run in, where it was one of several that were run together.
@@ -43,12 +43,12 @@ pub struct Run {
     pub quantiles_s: Vec<(f64, f64)>,
 }
 
-/// One of the things compared.
+/// One side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// What it is called.
+    /// The side's name.
     pub name: String,
-    /// Its runs.
+    /// The runs of the side.
     pub runs: Vec<Run>,
 }
 
@@ -66,7 +66,7 @@ pub struct SideGroup {
 pub struct Terms {
     /// A relative difference up to this does not matter; 0.02 is 2 %.
     pub margin: f64,
-    /// The same of shares, such as errors, as a difference; 0.001 is a tenth of a percentage point.
+    /// The margin for shares, such as errors, as a difference; 0.001 is a tenth of a percentage point.
     pub share_margin: f64,
     /// The seed of what is drawn.
     pub seed: u64,
@@ -91,12 +91,12 @@ pub struct Comparison {
     pub share_margin: f64,
 }
 
-/// One side against the first of its place.
+/// The comparison of one side with the first side of its place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Against {
     /// The place.
     pub place: String,
-    /// What it is compared with.
+    /// The name of the side that this one is compared with.
     pub base: String,
     /// The side.
     pub side: String,
@@ -106,7 +106,7 @@ pub struct Against {
     pub shift: Vec<Shift>,
 }
 
-/// One metric of one side against the first.
+/// The comparison of one metric with the first side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// The metric.
@@ -117,13 +117,13 @@ pub struct Compared {
     pub runs: (usize, usize),
     /// Whether runs of one block were compared with each other, so that `runs` are pairs.
     pub paired: bool,
-    /// How they are compared.
+    /// The scale on which the metric is compared.
     pub scale: Scale,
     /// This side over the first, or this side less the first, as the scale says. For pairs the median of theirs.
     pub effect: Option<Effect>,
     /// The permutation test; `None` without an interval.
     pub test: Option<Test>,
-    /// What it comes to.
+    /// The verdict of the comparison.
     pub verdict: ComparisonVerdict,
 }
 
@@ -143,7 +143,7 @@ pub struct Effect {
 pub struct Test {
     /// The chance of runs so different or more where the sides are the same.
     pub p_value: f64,
-    /// The same, adjusted over all tests.
+    /// The p-value, adjusted over all tests.
     pub p_holm: f64,
     /// How many permutations were drawn; `None` where all were counted.
     pub drawn: Option<u32>,

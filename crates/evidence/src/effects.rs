@@ -1,4 +1,4 @@
-//! What each factor of an experiment does to a time, and what two of them do together, in every combination of their levels.
+//! The effect of each factor of an experiment on a time, and of two factors together, in every combination of their levels.
 //!
 //! Times are compared by their ratios, since what slows a server down slows it by a factor: all is computed of logarithms, and
 //! an effect of 1.8 is 1.8 times the geometric mean. The main effect of a level is the mean over all combinations that have it
@@ -18,10 +18,10 @@ use kendall_stats::{mean, student_t, variance};
 /// The most combinations: more are no experiment that anybody waits for.
 const MOST_CELLS: usize = 10_000;
 
-/// What was measured in one combination.
+/// The measurements of one combination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Which level of each factor it has, counted from 0.
+    /// The level of each factor, counted from 0.
     pub levels: Vec<usize>,
     /// One value for each trial, above 0.
     pub values: Vec<f64>,
@@ -32,31 +32,31 @@ pub struct Cell {
 pub struct Effects {
     /// The geometric mean over all combinations, in the unit of the values.
     pub mean: Estimate,
-    /// What each level of each factor does.
+    /// The effect of each level of each factor.
     pub main: Vec<Main>,
-    /// What each two levels of two factors do beyond that.
+    /// The further effect of each two levels of two factors.
     pub pairs: Vec<Pair>,
     /// How much of the variation between combinations each factor explains, as a share of the squares of logarithms.
     pub explained: Vec<(Vec<usize>, f64)>,
 }
 
-/// What a level of a factor does.
+/// The effect of a level of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Main {
     /// The factor, counted from 0.
     pub factor: usize,
-    /// Its level.
+    /// The index of the level.
     pub level: usize,
     /// The ratio to the geometric mean.
     pub ratio: Estimate,
 }
 
-/// What two levels of two factors do together.
+/// The effect of two levels of two factors together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// The factors, the lower one first.
     pub factors: (usize, usize),
-    /// Their levels.
+    /// The indices of the two levels.
     pub levels: (usize, usize),
     /// The geometric mean of the combinations that have both, in the unit of the values.
     pub mean: Estimate,

@@ -1,4 +1,4 @@
-//! What is expected of a system, such as "p99<50ms" or "errors<1%", and whether what was seen meets it.
+//! Expectations of a system, such as "p99<50ms" or "errors<1%", and whether the measurement meets them.
 //!
 //! An expectation is judged by the interval of the estimate and not by the estimate itself: it is met where the whole
 //! interval lies on the right side of the limit, failed where the whole lies on the wrong one, and undecided between.
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use kendall_stats::number::{TimeUnit, significant, time_with_interval};
 use kendall_stats::{minimum_samples, quantity};
 
-/// What is measured.
+/// A measure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -35,7 +35,7 @@ pub enum Measure {
     Errors,
 }
 
-/// On which side of its limit a measure is to be.
+/// The side of its limit on which a measure must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -45,14 +45,14 @@ pub enum Side {
     Above,
 }
 
-/// What is expected: a measure on one side of a limit.
+/// An expectation: a measure on one side of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expectation {
-    /// What.
+    /// The measure.
     pub measure: Measure,
     /// On which side.
     pub side: Side,
-    /// Of what, in the unit of the measure.
+    /// The limit, in the unit of the measure.
     pub limit: f64,
 }
 
@@ -64,18 +64,18 @@ pub struct Expectation {
 )]
 pub struct ExpectationError(String);
 
-/// What was seen of a measure.
+/// The measured value of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
     /// An estimate; without its interval nothing can be decided by it.
     Known(Estimate),
-    /// It is at least this: longer times were never seen to their end.
+    /// The value is at least this: some requests were given up before they were answered.
     AtLeast(f64),
     /// No estimate.
     Unknown {
         /// Why, in words.
         why: String,
-        /// It is at least this all the same, by the interval of a lower quantile.
+        /// The least possible value, by the interval of a lower quantile.
         least: Option<f64>,
     },
 }
@@ -95,17 +95,17 @@ pub enum ExpectationVerdict {
 /// An expectation beside what was seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// What was expected.
+    /// The expectation.
     pub expected: Expectation,
-    /// Whether it is met.
+    /// The verdict on the expectation.
     pub verdict: ExpectationVerdict,
-    /// What was seen: times in seconds, rates per second, errors as a share.
+    /// The measured value: times in seconds, rates per second, errors as a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Estimate>,
-    /// What was seen is only a lower bound.
+    /// Whether the measured value is only a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// Why it cannot be decided, where that is not for the width of the interval.
+    /// The reason why the expectation cannot be decided, unless that is the width of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -324,7 +324,7 @@ impl fmt::Display for Judged {
     }
 }
 
-/// As it is written: "p99 < 50 ms".
+/// The form in which users write it: "p99 < 50 ms".
 impl Serialize for Expectation {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

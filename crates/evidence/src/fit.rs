@@ -1,4 +1,4 @@
-//! From measured points to a model: which station is it, with what parameters, and how well does it predict?
+//! Finds a model from measured points: the station, its parameters, and the errors of its predictions.
 //!
 //! Every candidate is fitted on the lower loads and judged by how well it predicts the higher ones, which it has not
 //! seen; how well a curve goes through the points it was fitted to says little of what it predicts. Akaike's criterion
@@ -40,9 +40,9 @@ const MOST_USERS: u32 = 1_000_000;
 /// The parameters of the station that the user gives; the fit estimates the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KnownParameters {
-    /// How many servers it has.
+    /// The number of servers.
     pub servers: Option<u32>,
-    /// How long a request is under way outside of it.
+    /// The time for which a request is under way outside of the station.
     pub delay_s: Option<f64>,
     /// The most requests in it.
     pub capacity: Option<u64>,
@@ -61,7 +61,7 @@ pub enum NoFit {
     OneLoad(String),
     #[error("some points are of an open stream and some of a closed population; fit them separately")]
     Mixed,
-    #[error("no model fits the points")]
+    #[error("no model fits the points; look for mistakes in them with kendall check")]
     NothingFits,
 }
 
@@ -69,14 +69,14 @@ fn left_out(why: &[String]) -> String {
     if why.is_empty() { String::new() } else { format!(". Left out: {}", why.join("; ")) }
 }
 
-/// What was found.
+/// The result of a fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fit {
     /// The points that were fitted, in ascending order of load.
     pub points: Vec<Observation>,
     /// Points that were not, each with the reason.
     pub left_out: Vec<String>,
-    /// What each source at hand says of the service time, best first.
+    /// The service time from each source, the best source first.
     pub service: Vec<ServiceTime>,
     /// How many means of neighbouring points, or points picked from all, were fitted, where there were too many to fit each.
     pub reduced_to: Option<usize>,
@@ -189,7 +189,7 @@ fn steady(observations: &[Observation], given: KnownParameters) -> (Vec<Observat
     (kept, left_out)
 }
 
-/// Why an open stream exceeds the station's capacity, if it does.
+/// The reason why an open stream exceeds the station's capacity, if it does.
 fn overloaded(point: &Observation, rate_per_s: f64, given: KnownParameters) -> Option<String> {
     let servers = given.servers.or(point.servers);
     let offered = point.service.zip(servers).map(|(service, m)| rate_per_s * service.mean_s / f64::from(m));

@@ -1,4 +1,4 @@
-//! What measured data says of a station.
+//! Analysis of measured data of a station.
 //!
 //! - [`measured`] makes an answer from the request rows of real trials, [`streamed`] from rows as they come, in
 //!   memory that does not grow.

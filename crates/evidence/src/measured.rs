@@ -1,4 +1,4 @@
-//! What the request rows of real trials say of a station.
+//! The request rows of trials as measurements of a station.
 //!
 //! Response times count from the instant a request was due. Waiting, utilisation and the chance to wait are by the
 //! server's own stamps. The run is the unit of replication: with two trials or more every interval of a mean is Student's
@@ -37,16 +37,16 @@ pub struct Trial<'a> {
 /// A class of requests: rows name it by its index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowClass {
-    /// What it is called.
+    /// The name of the class.
     pub name: String,
-    /// What a second of delay of one of its requests costs.
+    /// The cost of a second of delay of one of its requests.
     pub weight: f64,
 }
 
-/// What only the clients measured, where the server reported nothing.
+/// The measurement of the clients alone, where the server reported nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientSide {
-    /// From the instant a request was due until its answer is complete.
+    /// Time from the instant a request was due until its answer is complete.
     pub response: Summary,
     /// Completed requests per second.
     pub throughput_per_s: Estimate,
@@ -68,7 +68,9 @@ pub enum NotMeasured {
         trial: usize,
     },
     /// No request was answered.
-    #[error("none of the {requests} requests was answered, so there is no response time")]
+    #[error(
+        "none of the {requests} requests was answered, so there is no response time; check the server and its address"
+    )]
     NothingAnswered {
         /// How many were due after the warm-up.
         requests: u64,
@@ -127,7 +129,7 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[RowClass]) ->
     })
 }
 
-/// What only the clients measured in the trials of one combination, whatever the server reported.
+/// The measurement of the clients alone in the trials of one combination, whatever the server reported.
 ///
 /// # Errors
 /// Fails where nothing was due or answered in any trial.
@@ -220,7 +222,7 @@ fn times(
     })
 }
 
-/// One time of many requests.
+/// Samples of one of the times of many requests.
 struct Sample {
     /// In order of when the requests were due.
     in_order_s: Vec<f64>,

@@ -49,7 +49,7 @@ const KEEP_OFF: f64 = 0.2;
 /// So often a disturbed probe is repeated, and so often in all: a disturbance that does not end is the machine as it is.
 const REPEATS: (u32, u32) = (2, 10);
 
-/// What is looked for.
+/// The aim of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Aim {
     /// The objective.
@@ -72,7 +72,7 @@ pub enum Why {
     Confirm,
 }
 
-/// What the caller is to try.
+/// The probe that the caller must run next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ask {
     /// Requests per second.
@@ -86,11 +86,11 @@ pub struct Ask {
 /// A rate that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Probe {
-    /// What was asked.
+    /// The requested probe.
     pub ask: Ask,
-    /// What was seen.
+    /// The measurement of the probe.
     pub sighting: Sighting,
-    /// What that comes to.
+    /// The outcome of the probe.
     pub outcome: Outcome,
 }
 
@@ -102,7 +102,7 @@ impl PeakResult {
 }
 
 impl Probe {
-    /// Whether it says something of the system: a disturbed one does only where it passes all the same.
+    /// Whether the probe counts as evidence of the system: a disturbed probe does so only if it passes all the same.
     pub fn is_believed(&self) -> bool {
         !self.sighting.disturbed || self.outcome == Outcome::Pass
     }
@@ -127,7 +127,7 @@ pub struct PeakResult {
 /// A search that ended before its answer was confirmed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unfinished<E> {
-    /// What the probes so far say.
+    /// The result of the probes that finished.
     pub found: PeakResult,
     /// Why no other probe was made.
     pub why: E,

@@ -24,12 +24,12 @@ pub use serve::{Visit, departures};
 use crate::{RowClass, Trial};
 use visits::Visits;
 
-/// How a station serves: what a replay needs of it beside the run.
+/// The properties of a station that a replay needs in addition to the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules<'a> {
     /// How many servers.
     pub servers: Servers,
-    /// In which order they serve.
+    /// The order in which the servers serve.
     pub discipline: Discipline,
     /// Room for this many requests, waiting and in service; `None` is unlimited.
     pub capacity: Option<u64>,
@@ -63,11 +63,11 @@ pub enum ArrivedBy {
 pub struct Replay {
     /// The servers of the station.
     pub servers: Servers,
-    /// Its order of service.
+    /// The station's order of service.
     pub discipline: Discipline,
     /// Requests that went through it and were answered after the warm-up, so that they can be compared.
     pub compared: u64,
-    /// Its room for requests, waiting and in service; `None` is unlimited.
+    /// The station's capacity, in requests waiting and in service; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// Requests whose service time is not known, so that they had no part in the replay: those that were lost.

@@ -1,4 +1,4 @@
-//! What clients saw, from rows as they come, in memory that does not grow with their number.
+//! The measurement of the clients, from rows as they come, in memory that does not grow with their number.
 //!
 //! [`measured`](crate::measured) keeps every row; this keeps up to 128 contiguous sections of the requests, each with sums
 //! and with histograms to 0.1 %, and up to 2,048 bins of time. When there are too many, neighbours become one. So an hour at
@@ -75,19 +75,19 @@ struct Counted<'a> {
     warmup: WarmupSeen,
 }
 
-/// What clients saw of one run.
+/// The measurement of the clients in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Streamed {
     /// Requests that were due after the warm-up.
     pub requests: u64,
-    /// How they ended, in the order of [`Outcome::ALL`].
+    /// The counts of the requests by outcome, in the order of [`Outcome::ALL`].
     pub ended: [u64; Outcome::ALL.len()],
-    /// From the instant a request was due until its answer is complete.
+    /// Time from the instant a request was due until its answer is complete.
     pub response: TimesSeen,
-    /// From the instant it was sent.
+    /// Time from the instant a request was sent until its answer is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<TimesSeen>,
-    /// From the instant it was due until it was sent.
+    /// Time from the instant a request was due until it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag: Option<TimesSeen>,
     /// Completed requests per second; `None` where the run is too short.
@@ -100,7 +100,7 @@ pub struct Streamed {
     pub lost: Estimate,
     /// The share of requests without a right answer.
     pub errors: Estimate,
-    /// What was left out at the front.
+    /// The warm-up that was left out.
     pub warmup: WarmupSeen,
     /// Whether the number of requests present grew, so that there is no steady state at this rate; `None` where the run is
     /// too short to say.
@@ -109,7 +109,7 @@ pub struct Streamed {
     /// Pauses within answers, the warm-up included; `None` where none was as long as a delayed acknowledgement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<AnswerPauses>,
-    /// What passed along time, the warm-up included.
+    /// The series along time, the warm-up included.
     pub series: Series,
 }
 
@@ -185,8 +185,8 @@ impl Stream {
         }
     }
 
-    /// What the requests cost, by class and in all, once the run has [ended](Self::end). Requests of class i belong to the i-th
-    /// of the classes, which are given by name and weight. `None` where none was due after the warm-up.
+    /// The cost of the requests, by class and in all, once the run has [ended](Self::end). Requests of class i belong to the i-th of
+    /// the classes, which are given by name and weight. `None` where none was due after the warm-up.
     pub fn score<'a>(&self, classes: impl IntoIterator<Item = (&'a str, f64)>) -> Option<Score> {
         let mut tally = Tally::default();
         self.counted().sections.iter().for_each(|section| tally.absorb(&section.score));
@@ -215,7 +215,7 @@ impl Stream {
         Counted { sections, from_ns, warmup: WarmupSeen::new(used_ns, suggested_ns) }
     }
 
-    /// What clients saw, once the run has [ended](Self::end).
+    /// The measurement of the clients, once the run has [ended](Self::end).
     ///
     /// # Errors
     /// Fails where nothing was due after the warm-up, or nothing was answered.
@@ -255,7 +255,7 @@ impl Stream {
 }
 
 impl Streamed {
-    /// What was seen of a measure, for an [`Expectation`](crate::expect::Expectation).
+    /// The measured value of a measure, for an [`Expectation`](crate::expect::Expectation).
     pub fn figure(&self, measure: Measure) -> Figure {
         let unknown = |why: &str| Figure::Unknown { why: why.to_owned(), least: None };
         // Response times of an unstable run grow for as long as it lasts.
@@ -293,7 +293,7 @@ impl Streamed {
         }
     }
 
-    /// The same in the form that every crate knows; `None` if the run was too short for a rate.
+    /// The client-side measurement in the form that every crate knows; `None` if the run was too short for a rate.
     pub fn client_side(&self) -> Option<ClientSide> {
         Some(ClientSide {
             response: self.response.summary(),

@@ -25,10 +25,10 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The headers that are no known quantity; each row keeps their cells as labels.
     pub unknown: Vec<String>,
-    /// The other headers, and each time the quantity as which it is understood.
+    /// The other headers that the table knows, each with the quantity that it stands for.
     #[serde(skip)]
     pub known: Vec<(String, String)>,
-    /// What had to be assumed of the outputs of load generators, as sentences.
+    /// The assumptions about the outputs of load generators, as sentences.
     #[serde(skip)]
     pub assumed: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TableError {
-    #[error("the table has no line of headers, such as rate_per_s,response_mean_s")]
+    #[error("the table has no line of headers; begin it with one, such as rate_per_s,response_mean_s")]
     Empty,
     #[error(
         "no column is a known quantity: there {} {found}. Known columns are {}. The names {ALSO} are understood too, and so are the \
@@ -122,12 +122,12 @@ pub enum TableError {
     NotANumber { line: u64, column: String, text: String },
     #[error("line {line}, column {column:?}: {text} is not possible; it must be {must}")]
     Impossible { line: u64, column: String, text: String, must: &'static str },
-    #[error("the table has headers, but no row of numbers")]
+    #[error("the table has headers, but no row of numbers; add at least one")]
     NoRows,
     #[error("the table is not CSV: {0}")]
     NotCsv(String),
     #[error(
-        "it is JSON, but neither a list of objects with a number for each name, such as [{{\"rate\": 100, \"mean_ms\": 5}}], nor an output \
+        "the input is JSON, but neither a list of objects with a number for each name, such as [{{\"rate\": 100, \"mean_ms\": 5}}], nor an output \
          of {}: {why}",
         kendall_outputs::tools()
     )]
@@ -176,13 +176,13 @@ impl Table {
         self.rows.append(&mut other.rows);
     }
 
-    /// The same table, whose rows name the file that they are from.
+    /// Returns the table with rows that name their file.
     pub fn of_file(mut self, name: &str) -> Self {
         self.rows.iter_mut().for_each(|row| row.file = Some(name.to_owned()));
         self
     }
 
-    /// What the reader should know of how the table was understood.
+    /// The warnings on how the table was understood.
     pub fn warnings(&self) -> Vec<String> {
         let named = quoted(&self.unknown);
         let unknown = match self.unknown.len() {

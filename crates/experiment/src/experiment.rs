@@ -21,11 +21,11 @@ pub use level::Letter;
 /// An experiment file, read and checked.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name, which is also that of its results folder.
+    /// The experiment's name, which is also that of its results folder.
     pub name: String,
-    /// Its question, a sentence.
+    /// The experiment's question, a sentence.
     pub question: String,
-    /// Its explanation, in plain paragraphs; may be empty.
+    /// The experiment's explanation, in plain paragraphs; may be empty.
     pub notes: String,
     /// The number of repeats of each combination; with a precision, the least number.
     pub repeats: u32,
@@ -50,7 +50,7 @@ pub struct Experiment {
     pub models: Vec<Model>,
     /// Published figures to compare with.
     pub published: Vec<Published>,
-    /// How its trials are watched.
+    /// The settings by which the experiment's trials are watched.
     pub probing: Probing,
     /// The folder to which paths in it are relative.
     pub folder: PathBuf,
@@ -59,7 +59,7 @@ pub struct Experiment {
 /// The combination whose capacity is 100 %, where rates are shares of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
-    /// Each combination of server and workload settings has its own.
+    /// Each combination of server and workload settings has a separate calibration.
     #[default]
     Each,
     /// The capacity of the first combination applies to all, so that server settings are compared at the same rate.
@@ -67,7 +67,7 @@ pub enum Calibration {
 }
 
 impl Calibration {
-    /// Its name in the file.
+    /// The calibration's name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Each => "each",
@@ -90,10 +90,10 @@ pub enum Section {
 }
 
 impl Section {
-    /// All, in the order of the file.
+    /// Every section, in the order of the file.
     pub const ALL: [Self; 4] = [Self::System, Self::Workload, Self::Link, Self::Load];
 
-    /// Its name in the file.
+    /// The section's name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -117,18 +117,18 @@ impl Section {
 /// A parameter and its values. More than one value make it a factor.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its section.
+    /// The variable's section.
     pub section: Section,
     /// The parameter.
     pub parameter: &'static Parameter,
-    /// Its values, at least one.
+    /// The variable's values, at least one.
     pub values: Vec<Value>,
 }
 
 /// A named set of values. Parameters that a case does not set have the value of the experiment.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name: a level of the factor [`CASE`].
+    /// The case's name: a level of the factor [`CASE`].
     pub name: String,
     /// The values that it sets.
     pub values: Vec<(Section, &'static Parameter, Value)>,
@@ -140,16 +140,16 @@ pub const CASE: &str = "case";
 /// A factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// Its name: that of a parameter, or [`CASE`].
+    /// The factor's name: that of a parameter, or [`CASE`].
     pub name: &'static str,
     /// The section of its parameter; `None` for the cases.
     pub section: Option<Section>,
-    /// Its levels.
+    /// The factor's levels.
     pub values: Vec<Value>,
 }
 
 impl Factor {
-    /// Whether its levels are words, which have no position on an axis.
+    /// Whether the levels are words, which have no position on an axis.
     pub fn is_of_words(&self) -> bool {
         self.values.iter().any(|value| matches!(value, Value::Word(_)))
     }
@@ -172,7 +172,7 @@ pub struct ExpectedAt {
 }
 
 impl ExpectedAt {
-    /// Whether it applies to a combination.
+    /// Whether the expectation applies to a combination.
     pub fn holds_for(&self, combination: &Combination) -> bool {
         let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
         self.at.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
@@ -189,7 +189,7 @@ pub struct Published {
     pub source: String,
     /// The measure.
     pub measure: Measure,
-    /// Their unit: one of the measure's.
+    /// The unit of the figures: one of the measure's.
     pub unit: String,
     /// The levels of the baseline, to which the other figures are relative; empty for none.
     pub baseline: Vec<Level>,
@@ -206,7 +206,7 @@ pub struct PublishedRow {
     pub value: f64,
 }
 
-/// One value for each parameter.
+/// A combination: one value for each parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Combination {
     /// The server settings.

@@ -47,7 +47,7 @@ pub enum Schedule {
     Rate(f64, Arrivals),
     /// At a share of the capacity, given arrivals of one a second.
     Share(f64, Arrivals),
-    /// As given: a trace, stages or a closed population.
+    /// The arrivals are fixed: a trace, stages or a closed population.
     Fixed(Arrivals),
 }
 

@@ -48,7 +48,7 @@ impl Measure {
         })
     }
 
-    /// Its name in experiment files.
+    /// The measure's name in experiment files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::MeanResponse | Self::ClassResponse { .. } => "mean-response",
@@ -60,7 +60,7 @@ impl Measure {
         }
     }
 
-    /// Its description.
+    /// The measure in words.
     pub fn words(&self) -> String {
         match self {
             Self::ClassResponse { class } => format!("mean response of {class}"),

@@ -26,7 +26,7 @@ impl Probing {
     /// Nothing is watched.
     pub const OFF: Self = Self { every: None, profile_hz: None };
 
-    /// The same with sampled stacks, at the default rate where none is set.
+    /// Returns the settings with sampled stacks, at the default rate where none is set.
     #[must_use]
     pub fn with_profile(self) -> Self {
         let profile_hz = Some(self.profile_hz.unwrap_or(DEFAULT_HZ));

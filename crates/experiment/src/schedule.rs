@@ -3,12 +3,12 @@
 use kendall_stats::random::{Purpose, derive, stream};
 use rand::seq::SliceRandom;
 
-/// One trial to run.
+/// One trial of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Its number in the order of running, from 1.
+    /// The trial's number in the order of running, from 1.
     pub number: usize,
-    /// Its combination, as an index into [`crate::Experiment::combinations`].
+    /// The trial's combination, as an index into [`crate::Experiment::combinations`].
     pub combination: usize,
     /// The repeat of its combination, from 0; the trials of one repeat form a block.
     pub repeat: u32,

@@ -83,7 +83,7 @@ pub fn read_any(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     bounded(File::open(path)?, most_bytes)
 }
 
-/// The same for text.
+/// Reads a text file.
 ///
 /// # Errors
 /// As [`read_any`], and if it is not UTF-8 or has bytes of 0.

@@ -51,7 +51,7 @@ impl Output {
         }
     }
 
-    /// Another handle of the file, for writers that need their own. They share one position.
+    /// Returns another handle of the file, for writers that need a separate one. The handles share one position.
     ///
     /// # Errors
     /// Fails if the system has no handle left.

@@ -49,7 +49,7 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// The same for a file that only its owner can read.
+    /// Begins a replacement that only the owner of the file can read.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -69,7 +69,7 @@ impl Replacement {
         self.part.as_file_mut()
     }
 
-    /// Another handle of the new file, for writers that need their own. They share one position.
+    /// Returns another handle of the new file, for writers that need a separate one. The handles share one position.
     ///
     /// # Errors
     /// Fails if the system has no handle left.
@@ -93,7 +93,7 @@ impl Replacement {
         self.part.persist_noclobber(&self.path).map(drop).map_err(|error| error.error)
     }
 
-    /// The same as [`Self::commit`], and returns once the disk has the file and its name.
+    /// Does the same as [`Self::commit`], and returns once the disk has the file and its name.
     ///
     /// # Errors
     /// As [`Self::commit`], and if the disk fails.

@@ -5,9 +5,9 @@ use kendall_archive::series::Series;
 /// A row of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkRow<'a> {
-    /// Its place in the table, for its quantities.
+    /// The row's index in the table, for its quantities.
     pub place: usize,
-    /// When its 10 ms began, in nanoseconds since the log's own start.
+    /// The beginning of the row's 10 ms, in nanoseconds since the start of the log.
     pub time_ns: i64,
     /// "up" is from client to server, "down" back.
     pub direction: &'a str,

@@ -10,33 +10,33 @@ use crate::record::{About, ClientRecord, ECHO_PORT, LinkDirection, Tick, Traces}
 pub struct Competition {
     /// Each flow, in the order in which the user named them.
     pub flows: Vec<FlowResult>,
-    /// All flows together, in bytes per second.
+    /// The goodput of all flows together, in bytes per second.
     pub goodput_bytes_per_s: f64,
     /// Jain's index of the goodputs: 1 where all are alike, 1/n where one has everything.
     pub jain: f64,
     /// Processor time of the two ends for a gigabyte (10⁹ bytes). `None` where programs that others wrote take part.
     pub sender_cpu_s_per_gb: Option<f64>,
-    /// The same of the receiver.
+    /// The processor time of the receiver, in seconds per gigabyte.
     pub receiver_cpu_s_per_gb: Option<f64>,
     /// Bytes that entered the link both ways, Ethernet headers included, per byte that arrived of a flow. `None` where none did.
     pub wire_bytes_per_byte: Option<f64>,
     /// The queues on the way from server to client, a hop each.
     pub hops: Vec<Hop>,
-    /// Those on the way from client to server; empty where no flow goes that way.
+    /// The hops on the way from client to server; empty where no flow goes that way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops_up: Vec<Hop>,
     /// The echoes before the flows began, and in the measured span.
     pub idle: Latency,
     /// The echoes in the measured span.
     pub loaded: Latency,
-    /// What failed.
+    /// The failures.
     pub failures: Vec<String>,
 }
 
 /// The result of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
-    /// Its source: "curve", or "up:curve" from client to server.
+    /// The flow's source: "curve", or "up:curve" from client to server.
     pub source: String,
     /// Bytes of data that arrived, per second.
     pub goodput_bytes_per_s: f64,
@@ -91,7 +91,7 @@ pub struct Handshakes {
     pub max_s: Option<f64>,
     /// The bytes of a connection that carries one byte, its end included; Ethernet headers included.
     pub bytes_to_server: f64,
-    /// The same for the other direction.
+    /// The bytes of the same connection in the other direction.
     pub bytes_to_client: f64,
     /// Packets in both directions.
     pub packets: f64,

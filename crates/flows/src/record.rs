@@ -42,14 +42,14 @@ pub struct About {
     pub flows: Vec<FlowAbout>,
 }
 
-/// One of the flows.
+/// The description of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowAbout {
-    /// Its source: "curve", "ssh".
+    /// The flow's source: "curve", "ssh".
     pub source: String,
     /// The port of its server.
     pub port: u16,
-    /// How much later than the first flows it starts.
+    /// The time between the start of the first flows and the start of this flow.
     pub after_s: f64,
     /// Whether the processor time of both its ends was counted. In old records that is so where both were this program.
     #[serde(alias = "is_ours")]
@@ -81,7 +81,7 @@ impl LinkDirection {
 }
 
 impl FlowAbout {
-    /// Its source, with the direction where that is not the default: "curve", "up:curve".
+    /// The flow's source, with the direction where that is not the default: "curve", "up:curve".
     pub fn kind(&self) -> String {
         match self.way {
             LinkDirection::Down => self.source.clone(),

@@ -26,9 +26,9 @@ pub enum NoRequest {
 pub enum Answer {
     /// The request was held for its time.
     Held,
-    /// It was rejected.
+    /// The server rejected the request.
     Refused,
-    /// It answers no request, or another one.
+    /// The answer belongs to no request, or to another one.
     Wrong,
 }
 

@@ -26,10 +26,10 @@ pub(crate) const REST: Duration = Duration::from_secs(3600);
 /// HoldMode a worker holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HoldMode {
-    /// It sleeps, so there can be more workers than processors.
+    /// The worker sleeps, so there can be more workers than processors.
     #[default]
     Sleeping,
-    /// It keeps a processor busy for the drawn time, as a server that computes does. With more workers than processors, or
+    /// The worker keeps a processor busy for the drawn time, as a server that computes does. With more workers than processors, or
     /// other busy programs, it takes longer.
     Computing,
 }

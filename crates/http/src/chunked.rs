@@ -43,7 +43,7 @@ enum At {
 /// The result of decoding some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkProgress {
-    /// All are consumed, and more must follow.
+    /// The decoder has consumed all bytes, and expects more.
     All,
     /// The body ended after this many of them.
     Ended(usize),

@@ -19,7 +19,7 @@ const MOST_HEADERS: usize = 128;
 /// The most interim answers (1xx) before an answer.
 const MOST_INTERIMS: u32 = 16;
 
-/// One connection's dialog.
+/// The HTTP/1.1 dialog of one connection.
 #[derive(Debug)]
 pub(crate) struct Http1 {
     requests: Arc<Requests>,
@@ -49,11 +49,11 @@ enum State {
 
 /// The number of bytes that one step consumed.
 enum Step {
-    /// This many bytes; there may be another step.
+    /// The step consumed this many bytes; there may be another step.
     On(usize),
-    /// This many bytes; more must follow.
+    /// The step consumed this many bytes; more must follow.
     More(usize),
-    /// This many bytes, with which the answer is complete.
+    /// The step consumed this many bytes, which complete the answer.
     Done(usize),
     /// The bytes are not an answer.
     Broken,

@@ -24,7 +24,7 @@ const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const LINE_WINDOW_BYTES: u32 = 16 << 20;
 const LONGEST_HEAD_BYTES: u32 = 64 * 1024;
 
-/// One end of a connection.
+/// One end of an HTTP/2 connection.
 #[derive(Clone)]
 pub(crate) struct Http2 {
     port: u16,

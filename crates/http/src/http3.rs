@@ -22,7 +22,7 @@ use crate::streams::{Failed, Line};
 
 const LONGEST_HEAD_BYTES: u64 = 64 * 1024;
 
-/// One end of a connection.
+/// One end of an HTTP/3 connection.
 #[derive(Clone)]
 pub(crate) struct Http3 {
     port: u16,

@@ -1,4 +1,4 @@
-//! Any HTTP server as a system to load: `http://127.0.0.1:8080/path`.
+//! The system `http`: any HTTP server as a target of load, such as `http://127.0.0.1:8080/path`.
 //!
 //! One request or several with weights, each a class; every answer is checked by its status and optionally its body.
 //! HTTP/1.1 is a pure state machine that the generator drives over its own sockets; HTTP/2 and HTTP/3 bring their own

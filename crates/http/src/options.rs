@@ -72,6 +72,6 @@ pub enum Trust {
     Machine,
     /// Servers with certificates that lead to one in this PEM file.
     File(PathBuf),
-    /// All. For test servers with self-signed certificates.
+    /// Trusts every certificate. For test servers with self-signed certificates.
     Anyone,
 }

@@ -58,7 +58,7 @@ impl Pattern {
         Self(pieces)
     }
 
-    /// Whether it is the same for every request.
+    /// Whether the pattern is the same for every request.
     pub(crate) fn is_fixed(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Bytes(_)))
     }

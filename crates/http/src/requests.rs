@@ -82,7 +82,7 @@ impl Requests {
         &self.origin
     }
 
-    /// Their names, and the share of each.
+    /// The names of the requests, and the share of each.
     pub(crate) fn shares(&self) -> impl Iterator<Item = (&str, f64)> {
         let before = std::iter::once(0.0).chain(self.up_to.iter().copied());
         let shares = self.up_to.iter().zip(before).map(|(up_to, before)| up_to - before);

@@ -1,4 +1,4 @@
-//! Any HTTP server as a row of the table of systems.
+//! The row of the HTTP system in the table of systems.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

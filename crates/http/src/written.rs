@@ -24,16 +24,16 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct Written {
     /// The name of its class.
     pub name: Option<String>,
-    /// Its weight relative to the others; 1 by default.
+    /// The request's weight relative to the others; 1 by default.
     pub weight: Option<f64>,
-    /// Its method; by default POST with a body and GET without.
+    /// The request's method; by default POST with a body and GET without.
     pub method: Option<String>,
-    /// Its path, relative to the URL.
+    /// The request's path, relative to the URL.
     pub path: Option<String>,
-    /// Its headers.
+    /// The request's headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Its body.
+    /// The request's body.
     pub body: Option<String>,
     /// The file with its body.
     pub body_file: Option<String>,
@@ -99,7 +99,7 @@ impl Written {
         }
     }
 
-    /// Its body, if it has one.
+    /// The request's body, if it has one.
     pub(crate) fn body(&self) -> Result<Option<Vec<u8>>, String> {
         match (&self.body, &self.body_file) {
             (Some(_), Some(_)) => Err("it has a body and a body-file; remove one of them".into()),

@@ -42,7 +42,7 @@ impl CtrlC {
         Ok(Self { flag, readable })
     }
 
-    /// Whether it was pressed.
+    /// Whether Ctrl-C was pressed.
     pub(crate) fn is_pressed(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }

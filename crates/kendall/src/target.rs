@@ -15,7 +15,7 @@ use crate::systems::SYSTEMS;
 /// A server to load, and what to ask it.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Its URL as it may be shown.
+    /// The target's URL without secrets.
     pub(crate) shown: String,
     pub(crate) system: &'static System,
     pub(crate) address: SocketAddr,

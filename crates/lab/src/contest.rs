@@ -15,9 +15,9 @@ use crate::trial_error::TrialError;
 
 /// A server to compare.
 pub struct Contender<'a> {
-    /// Its name.
+    /// The name of the server.
     pub name: &'a str,
-    /// Its URL, without secrets.
+    /// The URL of the server, without secrets.
     pub target: &'a str,
     /// The command that repeats one of its loads, without its seed.
     pub again: String,

@@ -19,7 +19,7 @@ const PROGRAMS: usize = 5;
 /// The counters of the machine at one instant, in ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Look {
-    /// All time of all cores.
+    /// The total time of all cores.
     total: f64,
     /// Time in programs, and in the kernel for programs.
     busy: f64,
@@ -39,9 +39,9 @@ type Others = HashMap<(u32, u64), (String, f64)>;
 struct Process {
     parent: u32,
     name: String,
-    /// Its user and system time, and that of its children that have ended.
+    /// The process's user and system time, and that of its children that have ended.
     ticks: f64,
-    /// When it started, in ticks since the machine did.
+    /// The start of the process, in ticks since the machine started.
     started: u64,
 }
 
@@ -87,7 +87,7 @@ impl Look {
         })
     }
 
-    /// The same, with the names of the other programs.
+    /// The disturbance since an earlier reading, with the names of the other programs.
     pub(crate) fn surroundings_since(&self, before: &Self) -> Option<Surroundings> {
         let disturbance = self.since(before)?;
         let total = self.total - before.total;

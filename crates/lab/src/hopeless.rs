@@ -18,7 +18,7 @@ const EVERY: u64 = 50;
 const FEWEST: u64 = 200;
 /// The shortest time for which the limit must be exceeded.
 const FOR_NS: i64 = 1_000_000_000;
-/// The same as a share of the trial.
+/// The share of the trial.
 const FOR_SHARE: f64 = 0.2;
 /// How often the user's request to stop is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -89,7 +89,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Why it was stopped, if it was.
+    /// The reason why the trial was stopped, if it was.
     pub(crate) fn why(self) -> Option<String> {
         self.why
     }

@@ -13,12 +13,12 @@ pub struct LinkRun {
     pub link: String,
     /// The seed of everything random.
     pub seed: u64,
-    /// Its settings.
+    /// The requested settings of the link.
     #[serde(flatten)]
     pub asked: LinkHops,
-    /// Its calibration before use.
+    /// The calibration of the link before use.
     pub measured: Option<Calibration>,
-    /// Its counts.
+    /// The counts of the link.
     pub outcome: Outcome,
 }
 

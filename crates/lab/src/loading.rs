@@ -41,7 +41,7 @@ pub(crate) struct Loaded {
     pub(crate) verdict: GeneratorVerdict,
     /// The sinks, which have received every row.
     pub(crate) sinks: RowSinks,
-    /// Why the load was stopped as hopeless, if it was.
+    /// The reason why the load was stopped as hopeless, if it was.
     pub(crate) hopeless: Option<String>,
     /// The resources used, if they were watched.
     pub(crate) resources: Option<ResourceRecord>,

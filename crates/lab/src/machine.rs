@@ -10,11 +10,11 @@ use serde::Serialize;
 /// One property of a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offer {
-    /// Its name.
+    /// The property's name.
     pub name: &'static str,
-    /// Its value.
+    /// The property's value.
     pub found: String,
-    /// What is wrong and what to do about it; `None` if all is well.
+    /// The problem and its remedy; `None` if all is well.
     pub advice: Option<String>,
 }
 

@@ -31,7 +31,7 @@ use crate::trial_error::TrialError;
 
 /// The time for which each closed population loads the system.
 const LIGHT: Duration = Duration::from_secs(1);
-/// The same at most, where requests are few.
+/// The longest duration, where requests are few.
 const LIGHT_AT_MOST: Duration = Duration::from_secs(16);
 /// The number of answers that determine the response time of a lone request.
 const LIGHT_ANSWERS: usize = 40;
@@ -46,7 +46,7 @@ const WARMUP: f64 = 0.15;
 const TYPICAL: u32 = 17;
 /// A server that is still slow this long after a probe will not recover.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
-/// It has recovered when a request takes no more than this many times the response time at the start.
+/// The system has recovered when a request takes at most this many times the response time at the start.
 const SETTLED: f64 = 2.0;
 /// The longest probe, however low the rate.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
@@ -147,10 +147,10 @@ pub struct Peak {
     pub usl_peak: Option<(f64, f64)>,
     /// The seed.
     pub seed: u64,
-    /// How other programs disturbed the probes, if they did.
+    /// The disturbance of the probes by other programs, if there was any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<DisturbedProbes>,
-    /// Why the search ended before its answer was confirmed, if it did.
+    /// The reason why the search ended before its answer was confirmed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<UnfinishedBy>,
 }
@@ -161,7 +161,7 @@ pub struct Peak {
 pub enum UnfinishedBy {
     /// The user interrupted it.
     Interrupt,
-    /// Another probe would not have fitted into the budget.
+    /// Another probe would not fit into the budget.
     Budget,
 }
 

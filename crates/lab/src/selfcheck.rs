@@ -55,7 +55,7 @@ pub struct KnownStation {
     pub station: Notation,
     /// The settings of its server.
     pub server: Settings,
-    /// Its load.
+    /// The station's load.
     pub load: Settings,
 }
 
@@ -74,7 +74,7 @@ pub struct SeedResult {
     pub disturbed: bool,
     /// The mean response time, in seconds.
     pub mean_s: f64,
-    /// Its 95 % interval, if there is one.
+    /// The 95 % interval of the run with this seed, if there is one.
     pub interval_s: Option<(f64, f64)>,
     /// Whether the true mean lies within the interval; `None` without an interval.
     pub covers: Option<bool>,
@@ -89,7 +89,7 @@ pub struct CaseResult {
     pub station: String,
     /// The mean of the stamped service times, in seconds.
     pub service_s: f64,
-    /// Their squared coefficient of variation.
+    /// The squared coefficient of variation of the service times.
     pub service_scv: f64,
     /// The mean delay outside the station, in seconds.
     pub delay_s: f64,
@@ -97,7 +97,7 @@ pub struct CaseResult {
     pub true_mean_s: f64,
     /// The mean over all runs, in seconds.
     pub mean_s: f64,
-    /// Each run.
+    /// The result of each run.
     pub seeds: Vec<SeedResult>,
 }
 
@@ -107,7 +107,7 @@ impl CaseResult {
         self.seeds.iter().filter(|seed| seed.right && seed.right_laws).count()
     }
 
-    /// How many runs counted although they were disturbed.
+    /// The number of runs that counted although they were disturbed.
     pub fn disturbed(&self) -> usize {
         self.seeds.iter().filter(|seed| seed.disturbed).count()
     }

@@ -14,12 +14,12 @@ const AGAIN_AT_MOST: f64 = 0.5;
 /// What to run next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Another block, because this many points are less precise than wanted.
+    /// Another block is needed, because this many points are less precise than requested.
     Block {
         /// The number of such points.
         wide: usize,
     },
-    /// These trials again, because they were disturbed.
+    /// These trials must run again, because they were disturbed.
     Again(Vec<Trial>),
     /// No more trials.
     Nothing,

@@ -121,7 +121,7 @@ impl Server {
         self.address
     }
 
-    /// Its process number.
+    /// The server's process number.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }

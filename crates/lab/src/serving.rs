@@ -24,7 +24,7 @@ impl Serving {
         }
     }
 
-    /// Its process, if the trial started it.
+    /// The process of the server, if the trial started it.
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
             Self::Started(server, _) => Some(server.pid()),

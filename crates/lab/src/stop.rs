@@ -70,7 +70,7 @@ impl StopWatch<'_> {
         }
     }
 
-    /// Why the trial was stopped as hopeless, if it was.
+    /// The reason why the trial was stopped as hopeless, if it was.
     pub(crate) fn hopeless(self) -> Option<String> {
         self.hopeless.why()
     }

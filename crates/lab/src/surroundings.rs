@@ -26,7 +26,7 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 /// The servers under load, as far as they are on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadedServers {
-    /// These processes; none where the server is on another machine.
+    /// The processes of the servers; none where the server is on another machine.
     Known(Vec<u32>),
     /// The server is on this machine, but its process is unknown, so its CPU time cannot be separated from that of other
     /// programs.

@@ -34,8 +34,8 @@ use kendall_system::{Home, Settings, System};
 /// The time for which the capacity measurement loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
 const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
-/// This many answers give the capacity to about 2 %, if service times vary no more than exponential ones. At 95 % of capacity, an
-/// error of 2 % moves the mean waiting time by 40 %.
+/// The number of answers that gives the capacity to about 2 %, if service times vary no more than exponential ones. At 95 % of
+/// capacity, an error of 2 % moves the mean waiting time by 40 %.
 const ENOUGH: u64 = 2000;
 /// Throughput that grows by less than this share, for twice as many users, grows no more; that must show this many times in a row.
 const GROWS: f64 = 1.02;
@@ -57,7 +57,7 @@ pub(crate) struct Task<'a> {
     pub(crate) folder: &'a Path,
     /// The expectations that can stop it early.
     pub(crate) expected: Vec<kendall_evidence::expect::Expectation>,
-    /// How it is watched.
+    /// The settings by which the trial is watched.
     pub(crate) probing: Probing,
     /// The published state of its run, if there is one.
     pub(crate) live: Option<&'a Live>,

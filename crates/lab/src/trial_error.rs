@@ -21,13 +21,13 @@ pub enum TrialError {
     Probe(#[from] ProbeError),
     #[error(transparent)]
     Link(#[from] LinkError),
-    #[error("the relay that is the link: {0}")]
+    #[error("the relay that emulates the link failed: {0}")]
     Relay(Box<ServerError>),
     #[error("the workload of {system} cannot be made: {why}")]
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
     NoCapacity { seconds: f64 },
-    #[error("the server answered not one lone request rightly, so its service time cannot be found")]
+    #[error("the server answered no single request correctly, so its service time cannot be found")]
     NothingAlone,
     #[error("the server cannot be found: {0}")]
     Nowhere(String),

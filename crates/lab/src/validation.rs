@@ -40,7 +40,7 @@ const MOST_USERS: u32 = 256;
 /// The quantiles that are compared.
 const COMPARED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// What is validated, and with which loads.
+/// The server to validate, and the loads.
 pub struct Validation<'a> {
     /// The server, as a URL that may be shown.
     pub target: &'a str,
@@ -62,7 +62,7 @@ pub struct Validation<'a> {
     pub folder: &'a Path,
 }
 
-/// What happens meanwhile.
+/// An event during a validation.
 #[derive(Debug)]
 pub enum ValidationEvent<'a> {
     /// The throughput of closed populations is known.
@@ -73,7 +73,7 @@ pub enum ValidationEvent<'a> {
     Repeated(&'a str),
     /// A prediction is on disk.
     Predicted(&'a Predicted),
-    /// And the load that it is about was measured.
+    /// The load of the prediction was measured.
     Measured(&'a Validated),
 }
 
@@ -82,7 +82,7 @@ pub enum ValidationEvent<'a> {
 pub struct Predicted {
     /// The share of the capacity.
     pub share: f64,
-    /// When it was written.
+    /// The time at which the prediction was written.
     pub written_utc: String,
     /// The BLAKE3 hash of its file.
     pub blake3: String,
@@ -108,11 +108,11 @@ pub struct Compared {
 /// A load that was predicted and then measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Validated {
-    /// What was predicted.
+    /// The prediction.
     pub predicted: Predicted,
     /// The mean and quantiles that the run has enough requests for.
     pub compared: Vec<Compared>,
-    /// What simple methods predict from the same data.
+    /// The predictions of simple methods from the same data.
     pub baselines: Vec<BaselinePrediction>,
     /// Whether the generator limited the run.
     pub generator_limited: bool,
@@ -122,7 +122,7 @@ pub struct Validated {
     pub unstable: bool,
 }
 
-/// All that was validated.
+/// The results of a validation.
 #[derive(Clone, Debug, Serialize)]
 pub struct ValidationReport {
     /// The server.
@@ -135,7 +135,7 @@ pub struct ValidationReport {
     pub loads: Vec<Validated>,
     /// Loads that could not be predicted, with the reason.
     pub no_prediction: Vec<String>,
-    /// How many loads were repeated because they were disturbed.
+    /// The number of loads repeated because they were disturbed.
     pub repeated: u32,
     /// Reasons to doubt all predictions, as sentences.
     pub doubts: Vec<String>,
@@ -155,17 +155,17 @@ pub enum ValidationError {
     Record(#[from] RecordError),
     #[error("the low loads give no prediction: {0}")]
     Nothing(#[from] NothingObserved),
-    #[error("interrupted; what was measured is in {}", .0.display())]
+    #[error("interrupted; the measurements are in {}", .0.display())]
     Interrupted(PathBuf),
 }
 
 /// The server of an experiment, started for a validation.
 pub struct ExperimentServer<'a> {
-    /// What it is, to be shown.
+    /// The target, as shown to the user.
     pub target: &'a str,
     /// Makes its requests from a seed.
     pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
-    /// Its processes.
+    /// The processes of the server.
     pub servers: LoadedServers,
 }
 

@@ -57,7 +57,7 @@ impl Watching {
     }
 }
 
-/// The same, with the stacks in a file of the record's folder.
+/// Keeps the record, with the stacks in a file of its folder.
 ///
 /// # Errors
 /// Fails where that file cannot be written.

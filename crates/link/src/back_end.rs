@@ -15,10 +15,10 @@ pub enum BackEnd {
 }
 
 impl BackEnd {
-    /// All, the best first.
+    /// Every back end, the best first.
     pub const ALL: [Self; 3] = [Self::Veth, Self::Tun, Self::Netem];
 
-    /// Its name on the command line and in files.
+    /// The back end's name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Veth => "veth",

@@ -65,7 +65,7 @@ impl End {
         namespace::within(&self.0, what).map_err(LinkError::step("enter an end of the link"))
     }
 
-    /// Another handle of the same end.
+    /// Returns another handle of the same end.
     ///
     /// # Errors
     /// Fails where this process has too many files open.

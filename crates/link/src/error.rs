@@ -20,7 +20,7 @@ pub enum LinkError {
     Step { step: String, source: io::Error },
     #[error("{0}")]
     Refused(String),
-    #[error("the process that emulates the link is gone ({how})")]
+    #[error("the process that emulates the link has ended ({how})")]
     Gone { how: String },
     #[error("the server ended before it listened ({status}): {command}")]
     ServerEnded { command: String, status: String },

@@ -45,7 +45,7 @@ impl Frame {
         &self.bytes[..self.length]
     }
 
-    /// Its size on an Ethernet, whatever it crosses here: the header counts, as on a real link.
+    /// The frame's size on an Ethernet, whatever it crosses here: the header counts, as on a real link.
     pub(crate) fn link_bytes(&self) -> u32 {
         (self.length + ETHERNET_BYTES).saturating_sub(self.ip_at) as u32
     }
@@ -59,7 +59,7 @@ impl Frame {
         Some(self.ip()).filter(|ip| ip.len() >= 20 && ip[0] >> 4 == 4)
     }
 
-    /// Its flow.
+    /// The frame's flow.
     pub(crate) fn flow(&self) -> Flow {
         let Some(ip) = self.ipv4() else { return Flow::Other };
         let protocol = ip[9];

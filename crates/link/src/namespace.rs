@@ -38,9 +38,9 @@ pub(crate) fn within<T>(namespace: impl AsFd, what: impl FnOnce() -> T) -> io::R
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Privilege {
-    /// That of root.
+    /// The privilege of root.
     Root,
-    /// That of any user: in a user namespace.
+    /// The privilege of any user: in a user namespace.
     User,
 }
 

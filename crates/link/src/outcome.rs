@@ -48,7 +48,7 @@ pub struct HopCounts {
 }
 
 impl HopCounts {
-    /// All packets that did not arrive.
+    /// The number of packets that did not arrive.
     pub fn dropped(&self) -> u64 {
         self.dropped_overflow + self.dropped_aqm + self.dropped_lost + self.dropped_wire_full
     }

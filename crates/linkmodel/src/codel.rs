@@ -9,10 +9,10 @@ use crate::packet::Ecn;
 /// The treatment of packets whose ends support marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Warning {
-    /// It marks the packet instead of dropping it (RFC 3168).
+    /// The queue marks the packet instead of dropping it (RFC 3168).
     #[default]
     Mark,
-    /// It drops it like any other.
+    /// The queue drops the packet.
     Drop,
 }
 
@@ -21,7 +21,7 @@ pub enum Warning {
 pub struct CoDel {
     /// The acceptable standing wait, in ns.
     pub target_ns: i64,
-    /// How long it may be exceeded, in ns: about the longest usual round-trip time.
+    /// The time for which the target may be exceeded, in ns: about the longest usual round-trip time.
     pub interval_ns: i64,
     /// The treatment of packets that support marks.
     pub warning: Warning,
@@ -43,7 +43,7 @@ pub(crate) struct Controller {
     settings: CoDel,
     /// The instant at which the wait will have been above the target for an interval (`first_above_time_`).
     due_ns: Option<i64>,
-    /// Whether it is dropping (`dropping_`).
+    /// Whether the controller is dropping packets (`dropping_`).
     dropping: bool,
     /// When to drop the next packet (`drop_next_`).
     next_ns: i64,

@@ -8,11 +8,11 @@ use crate::log::FlowLog;
 pub struct Counters {
     /// Packets that were passed to the link.
     pub offered: u64,
-    /// Their bytes.
+    /// The bytes of the offered packets.
     pub offered_bytes: u64,
     /// Packets that the link delivered, copies included.
     pub delivered: u64,
-    /// Their bytes.
+    /// The bytes of the delivered packets.
     pub delivered_bytes: u64,
     /// Extra packets: the wire delivered a packet once more.
     pub copies: u64,

@@ -27,7 +27,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// All of them.
+    /// The number of dropped packets.
     pub fn total(&self) -> u64 {
         self.overflow + self.aqm + self.lost + self.wire_full
     }

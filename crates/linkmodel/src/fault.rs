@@ -34,7 +34,7 @@ pub enum Fault {
     /// The value does not have the format of its setting.
     #[error("{setting} cannot be \"{text}\"; it is {expected}")]
     NotAValue {
-        /// Its name.
+        /// The name of the setting.
         setting: &'static str,
         /// The value.
         text: String,
@@ -50,13 +50,13 @@ pub enum Fault {
     /// The setting is given twice.
     #[error("{name} is given twice")]
     Twice {
-        /// Its name.
+        /// The name of the setting.
         name: String,
     },
     /// The value is out of bounds.
     #[error("{setting} is out of bounds: it must be {bounds}")]
     OutOfBounds {
-        /// Its name.
+        /// The name of the setting.
         setting: &'static str,
         /// The bounds.
         bounds: &'static str,

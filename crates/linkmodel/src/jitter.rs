@@ -9,7 +9,7 @@ use crate::random::Stream;
 /// mean delay rises, as on a path whose delay varies but which keeps the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
-    /// Its size, in ns; the meaning depends on the law.
+    /// The jitter's size, in ns; the meaning depends on the law.
     pub spread_ns: i64,
     /// The law of the differences.
     pub law: Law,

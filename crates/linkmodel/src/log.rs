@@ -21,11 +21,11 @@ pub struct FlowRow {
     pub flow: u64,
     /// Packets passed to the link.
     pub offered: u64,
-    /// Their bytes.
+    /// The bytes of the offered packets.
     pub offered_bytes: u64,
     /// Packets that the link delivered, copies included.
     pub delivered: u64,
-    /// Their bytes: the goodput.
+    /// The bytes of the delivered packets: the goodput.
     pub delivered_bytes: u64,
     /// Packets that were dropped.
     pub dropped: Drops,

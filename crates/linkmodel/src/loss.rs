@@ -5,10 +5,10 @@ use crate::random::Stream;
 /// How packets are lost on the wire, after the queue and in addition to its drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each packet independently with this probability.
+    /// Each packet is lost independently with this probability.
     Random {
         /// From 0 to 1.
         share: f64,

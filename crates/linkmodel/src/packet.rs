@@ -3,7 +3,7 @@
 /// The explicit congestion notification in a packet's IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Its ends do not support marks: a queue must drop it to warn them.
+    /// The ends of the packet's flow do not support marks: a queue must drop the packet to warn them.
     #[default]
     NotCapable,
     /// ECT(0) or ECT(1): it may be marked instead of dropped.
@@ -15,12 +15,12 @@ pub enum Ecn {
 /// A packet on entry to a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<T> {
-    /// Its size on the link, in bytes. Less than an IP header ([`SMALLEST_BYTES`](crate::SMALLEST_BYTES)) counts as
-    /// one.
+    /// The packet's size on the link, in bytes. Less than an IP header ([`SMALLEST_BYTES`](crate::SMALLEST_BYTES))
+    /// counts as one.
     pub bytes: u32,
-    /// Its flow: a hash of protocol, addresses and ports.
+    /// The packet's flow: a hash of protocol, addresses and ports.
     pub flow: u64,
-    /// Whether it may be marked.
+    /// Whether the packet may be marked.
     pub ecn: Ecn,
     /// The caller's item: the bytes, or a number that stands for them.
     pub item: T,
@@ -29,16 +29,17 @@ pub struct Packet<T> {
 /// A packet that has crossed a link, or a row of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery<T> {
-    /// When it arrives, in ns on the clock of the caller. Never after the instant for which it was polled.
+    /// The arrival of the packet, in ns on the clock of the caller. Never after the instant for which it was
+    /// polled.
     pub at_ns: i64,
     /// The packet; its `ecn` is the value for the header now.
     pub packet: Packet<T>,
     /// The number of copies that arrive at once: 1, or more if it was duplicated.
     pub copies: u32,
-    /// Whether a queue on the path marked it: its header must be changed.
+    /// Whether a queue on the path marked the packet: its header must be changed.
     pub marked: bool,
     /// The bit that was damaged, counted from the packet's first.
     pub wrong_bit: Option<u64>,
-    /// How long it waited in queues, in ns.
+    /// The time that the packet waited in queues, in ns.
     pub waited_ns: i64,
 }

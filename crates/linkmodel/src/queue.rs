@@ -13,7 +13,7 @@ pub enum Aqm {
     /// First come, first served; a packet that finds it full is dropped.
     #[default]
     DropTail,
-    /// One line, kept short by RFC 8289.
+    /// A single queue, kept short by CoDel (RFC 8289).
     CoDel(CoDel),
     /// A line for each flow, in round robin, each kept short: RFC 8290.
     FqCoDel(FqCoDel),

@@ -5,7 +5,7 @@
 pub struct Piece {
     /// The rate while it lasts, in bits/s; 0 is an outage.
     pub bits_per_s: u64,
-    /// How long it lasts, in ns.
+    /// The duration of the piece, in ns.
     pub duration_ns: i64,
 }
 
@@ -89,7 +89,7 @@ impl Sender {
         Some(Self { pace, free_ns: start_ns, owed: 0 })
     }
 
-    /// When it can begin the next packet.
+    /// The instant at which the sender can begin the next packet.
     pub(crate) fn free_ns(&self) -> i64 {
         self.free_ns
     }

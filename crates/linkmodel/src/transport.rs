@@ -16,11 +16,11 @@ pub enum Carries {
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
-    /// Its name in sentences and records.
+    /// The transport's name in sentences and records.
     pub name: &'static str,
     /// The unit that it carries.
     pub carries: Carries,
-    /// Its IANA protocol number, or Linux's; 0 for the kernel's usual protocol for its unit.
+    /// The transport's IANA protocol number, or Linux's; 0 for the kernel's usual protocol for its unit.
     pub protocol: u16,
     /// The differences between a relay of it and the link itself.
     pub differs: &'static str,

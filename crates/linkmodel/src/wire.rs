@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// A packet that is held back until others have overtaken it.
 #[derive(Debug)]
 struct HeldPacket<T> {
-    /// It leaves with the packet of this number.
+    /// The packet leaves with the packet of this number.
     with: u64,
     /// `at_ns` is the latest instant at which it leaves.
     delivery: Delivery<T>,

@@ -43,7 +43,7 @@ pub struct Tls {
 impl ConnectionKind {
     /// A TCP connection, with Nagle's algorithm off.
     pub const TCP: Self = Self::plain(Transport::TCP);
-    /// One datagram per request. A socket carries one request at a time and is replaced when one is abandoned, so that a late
+    /// UDP, one datagram per request. A socket carries one request at a time and is replaced when one is abandoned, so that a late
     /// answer is not taken for that of the next.
     pub const UDP: Self = Self::plain(Transport::UDP);
 

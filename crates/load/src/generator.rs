@@ -24,7 +24,7 @@ use crate::{poll, task};
 pub enum LoadError {
     #[error("the generator cannot set up its timer and sockets: {0}")]
     Setup(#[source] io::Error),
-    #[error("at least one connection must be allowed")]
+    #[error("the generator needs at least one connection; set connections to 1 or more")]
     NoConnection,
     #[error("sessions need a stream; use TCP or TLS and not UDP")]
     SessionsOverDatagrams,

@@ -75,7 +75,7 @@ pub(crate) struct OutgoingRequest<C> {
 /// How a request starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// As soon as the generator comes to it.
+    /// The request may be sent as soon as the generator reaches it.
     AtOnce,
     /// After waiting for a connection.
     AfterWaiting,
@@ -94,7 +94,7 @@ pub(crate) struct EndedRequest {
 /// The side that caused a failed connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// None, or the server's.
+    /// The request has not failed, or its failure is the server's.
     NotOurs,
     /// This side had no port or file left.
     Ours,

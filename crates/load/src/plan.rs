@@ -37,11 +37,12 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// It sleeps until then, and is late by the time that the kernel takes to wake it.
+    /// The generator sleeps until the due time, and is late by the time that the kernel takes to wake it.
     #[default]
     Sleep,
-    /// It sleeps until shortly before and spins for the rest. Uses up to a whole core, which the server should not
-    /// need. Only if the instants are fixed in advance, and over the generator's own sockets.
+    /// The generator sleeps until shortly before the due time and spins for the rest. This uses up to a whole core,
+    /// which the server should not need. It applies only if the instants are fixed in advance, and over the generator's
+    /// own sockets.
     Precise,
 }
 

@@ -4,10 +4,10 @@
 //!
 //! - With nothing due soon it waits for sockets and time alike, and every answer wakes it.
 //! - With a send due within [`DEAF`] it waits for that instant alone, and reads answers after the send:
-//! fewer wakeups, and reading an answer never delays a send. Late reading does not show in their stamps,
-//! which are the kernel's.
+//!   fewer wakeups, and reading an answer never delays a send. Late reading does not show in their stamps,
+//!   which are the kernel's.
 //! - It is woken early by about the time that waking takes, and spins for the rest. In precise mode that is the
-//! longest time that waking ever takes, and it polls its sockets meanwhile.
+//!   longest time that waking ever takes, and it polls its sockets meanwhile.
 //!
 //! If an answer decides when the next request is due, as in a closed population, it never waits deafly, and uses its own
 //! stamps: a user has an answer when it is read.
@@ -84,7 +84,7 @@ pub(crate) fn drive<'a>(
 struct Driver<'l, 'a, L> {
     reactor: Reactor<'l, 'a>,
     lines: L,
-    /// There is one if the instants are fixed in advance.
+    /// The alarm, which exists if the instants are fixed in advance.
     alarm: Option<Alarm<'a>>,
     events: Vec<epoll::Event>,
 }

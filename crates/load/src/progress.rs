@@ -16,7 +16,7 @@ pub struct Progress {
     pub sent: AtomicU64,
     /// Requests that have ended up to now.
     pub ended: AtomicU64,
-    /// How they ended, in the order of [`Outcome::ALL`].
+    /// The counts of the requests by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [AtomicU64; 5],
     /// Requests that are on a connection now.
     pub in_flight: AtomicU64,

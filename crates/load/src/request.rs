@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One request, in the form in which it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its class, an index into [`Workload::classes`](crate::Workload::classes).
+    /// The request's class, an index into [`Workload::classes`](crate::Workload::classes).
     pub class: u32,
     /// The bytes to send. Equal requests share them.
     pub bytes: Bytes,
@@ -58,9 +58,9 @@ impl Body {
 /// A class of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestClass {
-    /// Its name.
+    /// The name of the class.
     pub name: String,
-    /// Its priority: the cost of a second of its delay, relative to the other classes.
+    /// The priority of the class: the cost of a second of its delay, relative to the other classes.
     pub weight: f64,
     /// The probability that a request is of this class, if the workload draws it, from 0 to 1: a check compares it with the
     /// run.

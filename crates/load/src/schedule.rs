@@ -16,13 +16,13 @@ pub(crate) const THINK_UNANSWERED_NS: i64 = 1_000_000;
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Its number.
+    /// The request's number.
     pub(crate) index: u64,
-    /// Its due time, in nanoseconds since the start.
+    /// The request's due time, in nanoseconds since the start.
     pub(crate) at_ns: i64,
-    /// Its user, in a closed population and in sessions.
+    /// The request's user, in a closed population and in sessions.
     pub(crate) user: Option<usize>,
-    /// How late it was begun although a connection was free, in nanoseconds; 0 until then.
+    /// The lag of the request although a connection was free, in nanoseconds; 0 until it was begun.
     pub(crate) lag_ns: i64,
 }
 

@@ -15,7 +15,7 @@ const WINDOWS_NS: [i64; 3] = [1_000_000, 10_000_000, 100_000_000];
 pub struct Sends {
     /// The number of requests that were passed to the kernel.
     pub count: u64,
-    /// Their rate, from the first to the last.
+    /// The rate of the sends, from the first to the last.
     pub per_s: f64,
     /// The rate at which they were due, from the first to the last: the target, without the randomness in the
     /// number of requests of a random schedule.

@@ -54,9 +54,9 @@ pub struct Opening {
 /// Whether the server answers the opening of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpeningReply {
-    /// It does not; requests follow at once.
+    /// The server does not answer the opening; requests follow at once.
     None,
-    /// It does; requests wait for [`SessionRead::Opened`].
+    /// The server answers the opening; requests wait for [`SessionRead::Opened`].
     Expected,
 }
 

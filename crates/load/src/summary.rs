@@ -19,7 +19,7 @@ pub struct RunSummary {
     pub sending_s: f64,
     /// Requests that were due.
     pub sent: u64,
-    /// How they ended, in the order of [`Outcome::ALL`]. They add up to `sent`.
+    /// The counts of the requests by outcome, in the order of [`Outcome::ALL`]. They add up to `sent`.
     pub ended: [u64; 5],
     /// The number of complete answers by status, in a protocol whose answers have one, such as HTTP.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -76,20 +76,20 @@ pub struct Little {
 /// The conditions of the generator's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
-    /// How it waited for the next send.
+    /// The way in which the thread waited for the next send.
     pub timing: Timing,
-    /// Its priority.
+    /// The thread's priority.
     pub priority: Priority,
     /// The core that it was pinned to, if any.
     pub core: Option<u32>,
     /// The source of the stamps of answers.
     pub stamped_by: StampedBy,
-    /// How long it was ready to run while another thread had its core, in seconds; `None` if the kernel keeps no
-    /// such account.
+    /// How long the thread was ready to run while another thread had its core, in seconds; `None` if the kernel
+    /// keeps no such account.
     pub run_queue_s: Option<f64>,
-    /// How often it went to sleep.
+    /// The number of times that the thread went to sleep.
     pub voluntary_switches: Option<u64>,
-    /// How often it was preempted.
+    /// The number of times that the thread was preempted.
     pub involuntary_switches: Option<u64>,
 }
 
@@ -131,11 +131,11 @@ pub struct Lag {
 /// The generator's own lag as a share of the response times: 0 where every request left on time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LagShare {
-    /// Of the mean.
+    /// The share of the mean.
     pub mean: f64,
-    /// Of the median.
+    /// The share of the median.
     pub p50: f64,
-    /// Of the 99th percentile.
+    /// The share of the 99th percentile.
     pub p99: f64,
 }
 

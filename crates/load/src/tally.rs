@@ -53,7 +53,7 @@ impl InSystem {
 /// The time of a run, and its cost.
 pub(crate) struct Span {
     pub(crate) start_ns: i64,
-    /// When it ended, in nanoseconds since the start.
+    /// The end of the span, in nanoseconds since the start.
     pub(crate) end_ns: i64,
     pub(crate) cpu_s: f64,
     pub(crate) thread: ThreadUse,

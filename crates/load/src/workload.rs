@@ -24,8 +24,8 @@ pub trait Workload: Send + Sync {
 /// The route of requests to the server and of answers back.
 #[derive(Clone)]
 pub enum Route<'a> {
-    /// As bytes over sockets of the generator; a [`Dialog`](crate::Dialog) is their protocol. The most precise
-    /// route, and by far the cheapest.
+    /// The workload is bytes over sockets of the generator; a [`Dialog`](crate::Dialog) is their protocol. The
+    /// most precise route, and by far the cheapest.
     Bytes(Wire, &'a dyn Dialogs),
     /// Over the sessions of users, on sockets of the generator.
     Sessions(SocketAddr, ConnectionKind, &'a dyn Sessions),

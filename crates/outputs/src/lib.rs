@@ -50,7 +50,7 @@ pub struct Output {
     pub mean_s: Option<f64>,
     /// Quantiles of the response time as (level, seconds), ascending; 0.99 is the level of p99.
     pub quantiles_s: Vec<(f64, f64)>,
-    /// Each single time, if the output lists few of them as runs: those of hyperfine.
+    /// The times of single runs, if the output lists few of them: those of hyperfine.
     pub times_s: Vec<f64>,
 }
 
@@ -72,28 +72,28 @@ pub enum Load {
 /// The reason why the output of a tool cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// It is of a known tool, but a part is missing or wrong.
+    /// The output is from a known tool, but a part is missing or wrong.
     #[error(
-        "it is {form} of {tool}, but {missing}; was it cut short? Use the complete output of {tool}: {command}"
+        "the input is {form} of {tool}, but {missing}; was it cut short? Use the complete output of {tool}: {command}"
     )]
     Incomplete {
         /// The tool.
         tool: &'static str,
         /// The form of its output.
         form: &'static str,
-        /// What is missing.
+        /// The part that is missing.
         missing: String,
         /// The command that makes the output.
         command: &'static str,
     },
     /// JSON that ends too early.
-    #[error("it is JSON that ends in the middle, at line {line}: it was cut short")]
+    #[error("the input is JSON that ends early, at line {line}; use the complete output")]
     CutShort {
         /// The line of its end.
         line: usize,
     },
     /// The output of a known tool in a form with too little information.
-    #[error("it is {what}, which has too little information; use {instead}")]
+    #[error("the input is {what}, which has too little information; use {instead}")]
     Other {
         /// The form.
         what: &'static str,

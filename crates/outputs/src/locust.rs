@@ -16,7 +16,7 @@ pub(crate) const STATS: Format = Format {
 
 fn stats(source: &Source<'_>) -> Result<Vec<Output>, Missing> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(source.text.as_bytes());
-    let no_table = |error: csv::Error| Missing(format!("it is not a table: {error}"));
+    let no_table = |error: csv::Error| Missing(format!("the output is not a table: {error}"));
     let head = reader.headers().map_err(no_table)?.clone();
     let rows = reader.records().collect::<Result<Vec<StringRecord>, _>>().map_err(no_table)?;
     let all = rows.iter().find(|row| row.get(1) == Some("Aggregated"));

@@ -35,7 +35,7 @@ impl<'a> Source<'a> {
         self.text.lines().find_map(|line| line.trim_start().strip_prefix(words)).map(str::trim)
     }
 
-    /// The same, which must exist.
+    /// Returns the value, which must exist.
     pub(crate) fn needed(&self, words: &str) -> Result<&'a str, Missing> {
         self.line(words).ok_or_else(|| Missing(format!("it has no line {words:?}")))
     }

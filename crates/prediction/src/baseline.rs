@@ -1,4 +1,4 @@
-//! What people predict today, on the same data: the yardstick beside every prediction.
+//! The predictions of common practice on the same data: the yardstick for every prediction.
 
 use kendall_station::{Arrivals, Law, Servers, Station};
 use kendall_theory::formula;
@@ -28,7 +28,7 @@ impl Baseline {
     pub const ALL: [Self; 5] =
         [Self::Same, Self::Line, Self::Hyperbola, Self::Exponential, Self::Scalability];
 
-    /// What it is called.
+    /// The name of the baseline.
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "stays the same",
@@ -40,7 +40,7 @@ impl Baseline {
     }
 }
 
-/// What a baseline predicts of the mean and of p99, in seconds; `None` where it says nothing.
+/// A baseline's predictions of the mean and of p99, in seconds; `None` where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BaselinePrediction {
     /// Which one.

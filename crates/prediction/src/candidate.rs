@@ -74,7 +74,7 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// From levels with the weights of their chunks.
+    /// The service times from levels with the weights of their chunks.
     pub(crate) fn of(levels: &[LevelLaw], weights: &[Vec<f64>]) -> Self {
         let (mut scaled, mut classes, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         let mut sum = 0.0;
@@ -330,7 +330,7 @@ impl Candidate {
         Self { delay_s, ..self }
     }
 
-    /// The same with delays between those tried at first.
+    /// The candidates with delays between those tried at first.
     pub(crate) fn neighbours(self, observed: &Observed) -> impl Iterator<Item = Self> {
         let step_s = observed.delay_step_s();
         let most_s = step_s * f64::from(DELAYS);

@@ -1,4 +1,5 @@
-//! What a prediction starts from: the requests of one or more low loads, and the capacity where it was measured.
+//! The data that a prediction starts from: the requests of one or more low loads, and the capacity where it was
+//! measured.
 
 use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
@@ -15,17 +16,17 @@ const LEAST_CHUNK: usize = 50;
 /// One request as its client measured it, in seconds since the start of its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// When it was sent.
+    /// The instant at which the request was sent.
     pub sent_s: f64,
-    /// When its answer was complete.
+    /// The instant at which the answer was complete.
     pub completed_s: f64,
-    /// Its class in the workload.
+    /// The request's class in the workload.
     pub class: u32,
-    /// What the server's timestamps report, if it sent any.
+    /// The server's timestamps, if it sent any.
     pub stamp: Option<Stamp>,
 }
 
-/// What a server's timestamps report of a request, in seconds.
+/// A server's timestamps of a request, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stamp {
     /// The time that it kept a worker busy.
@@ -80,7 +81,7 @@ impl Block {
         Self { by_completion: by_completion(&requests), requests, first, lag_s, sent: rows.len(), lost }
     }
 
-    /// The same, but only the first requests.
+    /// Returns the block with only its first requests.
     fn shortened(&self, most: usize) -> Self {
         let requests = self.requests[..most.min(self.requests.len())].to_vec();
         Self { by_completion: by_completion(&requests), requests, ..*self }
@@ -190,7 +191,7 @@ const STEADIEST: f64 = 0.003;
 /// The station that a server was started as.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownStation {
-    /// Its servers.
+    /// The station's servers.
     pub servers: Servers,
     /// The order in which they serve.
     pub discipline: Discipline,
@@ -218,12 +219,13 @@ pub enum NothingObserved {
          for a minute"
     )]
     TooFew,
-    #[error("{0:.1} % of the requests had no right answer; a prediction needs loads that the server answers")]
+    #[error("{0:.1} % of the requests had no right answer; measure at loads that the server answers rightly")]
     Lost(f64),
 }
 
 impl Observed {
-    /// From blocks of requests and their nominal rates; blocks of one nominal rate are one level.
+    /// Builds the observation from blocks of requests and their nominal rates; blocks of one nominal rate are one
+    /// level.
     ///
     /// # Errors
     /// Fails where no level has enough requests, and where more than 1 % of the requests were lost.

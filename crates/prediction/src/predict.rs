@@ -33,16 +33,16 @@ const REPEATS: u64 = 24;
 /// The place of p99 among the quantiles.
 const P99: usize = 3;
 
-/// What is asked.
+/// The conditions that a prediction is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// Requests per second, as a Poisson process.
     pub rate_per_s: f64,
     /// The requests of the run that the prediction is for: a short run scatters more, and its intervals are wider.
     pub requests: u64,
-    /// Another number of servers than the station has.
+    /// A number of servers that differs from the station's.
     pub servers: Option<u32>,
-    /// Another order of service.
+    /// An order of service that differs from the station's.
     pub discipline: Option<Discipline>,
     /// Other proportions of the classes, by their numbers.
     pub mix: Option<Vec<f64>>,
@@ -60,9 +60,9 @@ impl Question {
 /// A station that the measurements allow, and how likely it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Allowed {
-    /// How it serves.
+    /// The discipline of the station.
     pub discipline: Discipline,
-    /// How many servers it has.
+    /// The number of servers.
     pub servers: u32,
     /// The share of the draws that have it.
     pub share: f64,
@@ -91,12 +91,12 @@ pub struct Prediction {
     pub steady: f64,
     /// The stations among the draws, the likeliest first.
     pub stations: Vec<Allowed>,
-    /// What would make the interval of p99 narrower, where it is wide.
+    /// The measure that would make the interval of p99 narrower, where it is wide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
 }
 
-/// What would make the interval of a prediction narrower.
+/// A measure that would make the interval of a prediction narrower.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {

@@ -3,7 +3,7 @@
 /// The pace of a source that may use a share of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    /// As a share of a core.
+    /// The share of a core that sampling may use.
     share: f64,
     /// The smoothed cost of one reading.
     cost_ns: f64,

@@ -17,7 +17,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name in the table.
+    /// The role's name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -52,7 +52,7 @@ pub enum ThreadState {
 }
 
 impl ThreadState {
-    /// All of them.
+    /// Every state.
     pub const ALL: [Self; 9] = [
         Self::Running,
         Self::Lock,
@@ -65,7 +65,7 @@ impl ThreadState {
         Self::Other,
     ];
 
-    /// Its name in the table.
+    /// The state's name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -130,7 +130,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// All of them, in the order of the table.
+    /// Every column, in the order of the table.
     pub const ALL: [Self; 41] = [
         Self::Cpu,
         Self::RunQueueWait,

@@ -60,20 +60,20 @@ const MOST_PROCESSES: usize = 64;
 /// A process to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its role.
+    /// The target's role.
     pub role: Role,
-    /// Its number.
+    /// The process number.
     pub pid: u32,
-    /// Whether its child processes are watched, too.
+    /// Whether the target's child processes are watched, too.
     pub children: Children,
 }
 
 /// Whether the child processes of a process are watched, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
-    /// They are watched, and so are their children.
+    /// The process is watched, and so are its children.
     Watched,
-    /// They are not watched: they have their own role, or none.
+    /// The children are not watched: they have a separate role, or none.
     Left,
 }
 

@@ -65,9 +65,9 @@ pub struct MachineUse {
     pub stolen_cores: Option<f64>,
     /// The share of the time in which some thread waited for a core.
     pub cpu_pressure: Option<f64>,
-    /// The same for a disk.
+    /// The I/O pressure of the machine.
     pub io_pressure: Option<f64>,
-    /// The same for memory.
+    /// The memory pressure of the machine.
     pub memory_pressure: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ pub struct Use {
     pub threads: Vec<ThreadUse>,
     /// The number of the other threads, and the cores that they used.
     pub other_threads: (usize, f64),
-    /// How often threads gave up their core, and how often they were preempted, per second.
+    /// The rates at which threads gave up their core and were preempted, per second.
     pub switches_per_s: Option<(f64, f64)>,
     /// The peak memory, in bytes.
     pub memory_peak_bytes: Option<f64>,
@@ -100,7 +100,7 @@ pub struct Use {
     pub listen_drops: Option<f64>,
     /// The share of the time in which the quota stopped its control group.
     pub throttled: Option<f64>,
-    /// Its connections, where they could be read.
+    /// The connections of the process, where they could be read.
     pub connections: Option<Connections>,
     /// The states of its threads, where they could be read.
     pub places: Option<Places>,
@@ -109,15 +109,15 @@ pub struct Use {
 /// The resources of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
-    /// Its process, with the number.
+    /// The process of the thread, with its number.
     pub process: String,
-    /// Its name, with the number.
+    /// The thread's name, with the number.
     pub thread: String,
     /// The mean number of cores used, at most 1.
     pub cpu_cores: f64,
     /// The share of the time in which it was ready to run and had no core.
     pub waiting: f64,
-    /// Its states as shares of the readings, the most frequent first.
+    /// The thread's states as shares of the readings, the most frequent first.
     pub places: Vec<(ThreadState, f64)>,
 }
 
@@ -182,7 +182,7 @@ impl Places {
 /// A mutex that threads waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
-    /// Its address in the server's memory.
+    /// The address of the lock in the server's memory.
     pub address: u64,
     /// The share of the readings in which some thread waited for it.
     pub share: f64,

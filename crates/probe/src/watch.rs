@@ -37,7 +37,7 @@ impl Default for Config<'_> {
 /// The result of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchResult {
-    /// All resources.
+    /// The summary of all resources.
     pub summary: Summary,
     /// The stacks of the server, if they were sampled.
     pub profile: Option<Profile>,

@@ -33,7 +33,7 @@ const AT_THE_END: Duration = Duration::from_secs(3);
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The address is not valid.
-    #[error("{0:?} is no address to send to; write http://HOST:PORT/PATH")]
+    #[error("{0:?} is not a valid address to send to; write http://HOST:PORT/PATH")]
     Url(String),
     /// No thread or socket is available.
     #[error("cannot begin to send to {url}: {source}")]

@@ -39,32 +39,32 @@ impl Outcome {
 /// stamps on the same clock. `None` stands for an instant that did not occur.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRow {
-    /// Its number in the workload; the request is a pure function of the seed and this number.
+    /// The request's number in the workload; the request is a pure function of the seed and this number.
     pub index: u64,
-    /// Its class in the workload.
+    /// The request's class in the workload.
     pub class: u32,
     /// The client's port, which matches the server's stamps; 0 if it never had a connection.
     pub port: u16,
-    /// When it was due to be sent.
+    /// The instant at which the request was due to be sent.
     pub scheduled: i64,
-    /// When its first byte was passed to the kernel.
+    /// The instant at which the request's first byte was passed to the kernel.
     pub sent: Option<i64>,
     /// When the first byte of the answer was read.
     pub first_byte: Option<i64>,
     /// When the answer was complete, or the request failed.
     pub completed: Option<i64>,
-    /// When the server had read it completely and queued it.
+    /// The instant at which the server had read the request completely and queued it.
     pub queued: Option<i64>,
-    /// When a worker of the server first started it.
+    /// The instant at which a worker of the server first started the request.
     pub started: Option<i64>,
-    /// When the server had its answer.
+    /// The instant at which the server had its answer.
     pub finished: Option<i64>,
     /// The time that it kept a worker of the server busy, in nanoseconds: `finished − started` without
     /// interruptions, plus passing on its answer.
     pub service: Option<i64>,
     /// The part of that time that all requests have in common, if the server distinguishes it.
     pub fixed: Option<i64>,
-    /// How it ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
     /// Bytes sent.
     pub bytes_out: u64,
@@ -94,19 +94,19 @@ impl RequestRow {
         }
     }
 
-    /// The same, sent at this instant from this port.
+    /// Returns the row, sent at this instant from this port.
     #[must_use]
     pub fn sent_at(self, sent: i64, port: u16) -> Self {
         Self { sent: Some(sent), port, ..self }
     }
 
-    /// The same, with this outcome at this instant.
+    /// Returns the row, with this outcome at this instant.
     #[must_use]
     pub fn ended(self, outcome: Outcome, completed: i64) -> Self {
         Self { outcome, completed: Some(completed), ..self }
     }
 
-    /// The same with the server's stamps, served without interruption.
+    /// Returns the row with the server's stamps, served without interruption.
     #[must_use]
     pub fn served(self, queued: i64, started: i64, finished: i64) -> Self {
         let stamps = [queued, started, finished, finished - started].map(Some);
@@ -114,7 +114,7 @@ impl RequestRow {
         Self { queued, started, finished, service, ..self }
     }
 
-    /// From the instant the request was due until its answer was complete; `None` if it has none.
+    /// The time from the instant the request was due until its answer was complete; `None` if it has none.
     pub fn response_ns(&self) -> Option<i64> {
         match self.outcome {
             Outcome::Answered | Outcome::Wrong => Some(self.completed? - self.scheduled),
@@ -122,7 +122,7 @@ impl RequestRow {
         }
     }
 
-    /// How late it was sent: the generator's own delay, or its wait for a free connection.
+    /// How late the request was sent: the generator's own delay, or its wait for a free connection.
     pub fn send_lag_ns(&self) -> Option<i64> {
         Some(self.sent? - self.scheduled)
     }

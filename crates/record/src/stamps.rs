@@ -25,9 +25,9 @@ pub struct Stamp {
     pub port: u16,
     /// When the request was read completely and queued.
     pub queued: i64,
-    /// When a worker first started it.
+    /// The instant at which a worker first started the request.
     pub started: i64,
-    /// When its answer was there.
+    /// The instant at which the answer was ready.
     pub finished: i64,
     /// The time that it kept a worker busy: from started to finished, without interruptions, plus passing on its answer.
     /// [`TURNED_AWAY`] for a request that the server rejected because it was full.

@@ -43,7 +43,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Both, in the order in which they are listed to users.
+    /// Every dialect, in the order in which they are listed to users.
     pub const ALL: [Self; 2] = [Self::Course, Self::WithId];
 
     /// The name on command lines and in experiment files.

@@ -27,9 +27,9 @@ pub struct Ask {
 /// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// This many bytes of the encrypted file were sent.
+    /// The number of bytes of the encrypted file that were sent.
     Sent(u64),
-    /// This many bytes of the decrypted file were received, of this many.
+    /// The number of bytes of the decrypted file that were received, and their total.
     Come(u64, u64),
 }
 

@@ -120,17 +120,17 @@ struct Counts {
 /// The outcome of a request, in addition to the runtime's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Its file is returned.
+    /// The file is decrypted and returned.
     Recovered,
     /// No candidate has its digest.
     NotFound,
     /// The search would exceed the limit of candidates.
     BeyondBound,
-    /// Its file is longer than the limit.
+    /// The file is longer than the limit.
     TooLarge,
     /// The length of its file is not a multiple of a block.
     WrongLength,
-    /// Its file was encrypted under another password, or is damaged.
+    /// The file was encrypted under another password, or is damaged.
     WrongPadding,
     /// Fewer bytes of its file arrived than announced.
     Truncated,
@@ -175,7 +175,7 @@ pub struct Task {
 
 #[derive(Debug)]
 enum Stage {
-    /// This many candidates were tried.
+    /// The search has tried this many candidates.
     Hunting { hunt: Box<Hunt>, tried: u64 },
     /// Only the key is missing.
     Known(FoundPassword),

@@ -24,7 +24,7 @@ const CAPACITY: usize = 16_384;
 pub(crate) struct Cost {
     /// The instant at which its answer was ready, in ns of the clock of stamps.
     pub(crate) finished_ns: i64,
-    /// Its number; 0 where the dialect has none.
+    /// The request's number; 0 where the dialect has none.
     pub(crate) id: i32,
     /// The source of the password.
     pub(crate) way: PasswordSource,
@@ -40,7 +40,7 @@ pub(crate) struct Cost {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the trace {path}: {error}; name another file with --trace, or none")]
 pub struct TraceError {
-    /// Its path.
+    /// The trace's path.
     pub path: PathBuf,
     /// The operating system's message.
     pub error: io::Error,

@@ -44,7 +44,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All, in the order in which they are listed to users.
+    /// Every algorithm, in the order in which they are listed to users.
     pub const ALL: [Self; 3] = [Self::Sha1, Self::Sha256, Self::Md5];
 
     /// The name on command lines and in experiment files.
@@ -250,7 +250,7 @@ impl Workload for RecoverWorkload {
         Request { class: *class, bytes: head.encode(self.dialect).into(), body: Some(body.clone()) }
     }
 
-    /// One for random passwords and one for words of the list, if there are any.
+    /// One class for random passwords and one for words of the list, if there are any.
     fn classes(&self) -> Vec<RequestClass> {
         match self.words_share {
             0.0 => vec![RequestClass::new("all", 1.0)],

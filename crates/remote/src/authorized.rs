@@ -36,13 +36,13 @@ struct State {
 /// A client that is admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizedClient {
-    /// Its name in the log.
+    /// The client's name in the log.
     pub name: String,
     /// The user of this machine that runs its programs, where the file names one.
     pub user: Option<String>,
 }
 
-/// By what a change of the file is noticed: its number, time of change in seconds and nanoseconds, and length.
+/// The identity by which a change of the file is noticed: its number, time of change in seconds and nanoseconds, and length.
 type Stamp = (u64, i64, i64, u64);
 
 impl AuthorizedKeys {
@@ -63,7 +63,7 @@ impl AuthorizedKeys {
         self.client(key).map(|client| client.name)
     }
 
-    /// What the file has of a client, where it is admitted.
+    /// The entry of an admitted client in the file.
     ///
     /// A file that has become unreadable or invalid admits no client until it is repaired.
     pub fn client(&self, key: &PublicKey) -> Option<AuthorizedClient> {

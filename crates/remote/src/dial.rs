@@ -25,7 +25,7 @@ pub struct Dialled {
     no_answer: NoAnswer,
 }
 
-/// What there is to check where no server answers.
+/// The checks to make where no server answers.
 #[derive(Clone, Debug)]
 pub struct NoAnswer {
     connection: Connection,

@@ -1,4 +1,4 @@
-//! What can go wrong, worded for users.
+//! Errors of remote work, worded for users.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ pub enum RemoteError {
     /// A file could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A line of a file of keys cannot be read.
@@ -31,7 +31,7 @@ pub enum RemoteError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong and what to write.
+        /// The fault, and what to write instead.
         reason: &'static str,
     },
     /// Other users could add keys to a file.
@@ -42,7 +42,7 @@ pub enum RemoteError {
     KeysWritable {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
     /// The file of hosts is not valid.
@@ -50,7 +50,7 @@ pub enum RemoteError {
     HostsFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A host on the command line that the file of hosts does not have.
@@ -60,7 +60,7 @@ pub enum RemoteError {
         path.display()
     )]
     UnknownHost {
-        /// As on the command line.
+        /// The host as given on the command line.
         host: String,
         /// The file of hosts.
         path: PathBuf,
@@ -74,9 +74,9 @@ pub enum RemoteError {
     /// An address cannot be resolved.
     #[error("cannot find the address \"{address}\": {source}; write HOST:PORT")]
     Address {
-        /// As it was written.
+        /// The address as the user wrote it.
         address: String,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// No server answered.
@@ -86,7 +86,7 @@ pub enum RemoteError {
          `kendall curve show` print there {server}, and is {name} its name? (3) does UDP reach {address}?"
     )]
     NoAnswer {
-        /// Where it was looked for.
+        /// The places at which the host was looked up.
         address: String,
         /// The client's public key.
         client: String,

@@ -43,14 +43,14 @@ pub fn end(out: &mut [u8], start: usize) {
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// What a [`FrameDecoder`] hands out.
+/// A frame, or a part of the stream, that a [`FrameDecoder`] returns.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A whole frame.
     Whole {
-        /// Its kind.
+        /// The kind of the frame.
         kind: u8,
-        /// Its body.
+        /// The body of the frame.
         body: &'a [u8],
     },
     /// The next bytes of a frame of bulk data.

@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct Host {
     /// The domain name that it goes by.
     pub name: String,
-    /// Its public key.
+    /// The host's public key.
     pub key: PublicKey,
     /// A host or an IP address, and a port.
     pub address: String,

@@ -18,7 +18,7 @@ pub const REFUSED: u8 = 2;
 /// Nothing, from an end that has had nothing else to send for a while.
 pub const ALIVE: u8 = 3;
 
-/// What a session is for.
+/// A service that a session requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Service {
@@ -35,7 +35,7 @@ pub enum Service {
 pub struct Hello {
     /// The version that the client speaks.
     pub version: u16,
-    /// What it asks for.
+    /// The requested service.
     pub service: Service,
 }
 

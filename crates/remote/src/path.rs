@@ -49,7 +49,7 @@ impl TreePath {
         &self.0
     }
 
-    /// Whether it is the folder itself.
+    /// Whether the path is that of the folder itself.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,12 +16,12 @@ use crate::authorized::AuthorizedKeys;
 use crate::error::RemoteError;
 use crate::opening::encode_refused;
 
-/// What a server of sessions is.
+/// Settings of a server of sessions.
 #[derive(Debug)]
 pub struct Sessions {
     /// The domain name that clients have to name.
     pub name: String,
-    /// Its key.
+    /// The server's key.
     pub keys: KeyDirectory,
     /// The address to listen on.
     pub listen: SocketAddr,

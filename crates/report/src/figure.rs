@@ -62,11 +62,11 @@ pub fn waiting(report: &Report) -> Option<Figure> {
 /// A figure and what it is called in files and classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// One word: "throughput".
+    /// The name in one word: "throughput".
     pub name: &'static str,
     /// The figure.
     pub figure: Figure,
-    /// How many columns of its table are words.
+    /// The number of columns of the table that are words.
     pub left: usize,
 }
 
@@ -108,26 +108,26 @@ pub fn that_matters(report: &Report) -> &'static str {
 /// A figure: panels that share a legend and a caption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What is seen.
+    /// The title of the figure.
     pub title: String,
-    /// How to read it.
+    /// The explanation of how to read the figure.
     pub caption: String,
-    /// What each mark means.
+    /// The meaning of each mark.
     pub legend: Vec<Key>,
     /// The drawings.
     pub panels: Vec<Panel>,
-    /// The same numbers as text.
+    /// The numbers of the figure as a table.
     pub table: Table,
 }
 
-/// One drawing.
+/// One panel of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What sets it apart from the other panels; empty for an only one.
+    /// The title that distinguishes the panel from the others; empty for a single one.
     pub title: String,
     /// The drawing, as SVG.
     pub svg: String,
-    /// The same plot as JSON, for the script of the page; empty where the drawing is all there is.
+    /// The plot as JSON, for the script of the page; empty if the panel is only a drawing.
     pub data: String,
 }
 

@@ -83,7 +83,7 @@ pub fn flame(folded: &[(String, u64)], title: &str) -> String {
     draw(folded, Svg::new, title)
 }
 
-/// The same as a separate file.
+/// The flame graph as a separate file.
 pub fn standalone(folded: &[(String, u64)], title: &str) -> String {
     let svg = |width, height, title: &str| {
         let mut svg = Svg::standalone(width, height, title, crate::figure::STYLE);

@@ -23,9 +23,9 @@ pub use text::load_text;
 struct LoadPage<'a> {
     /// What was loaded.
     target: String,
-    /// When it began, in UTC.
+    /// The start of the load, in UTC.
     started_utc: String,
-    /// Who limited it, as a sentence.
+    /// The verdict on what limited the load, as a sentence.
     headline: String,
     /// The other lines at the top: how many requests, how they ended, whether the rate exceeds the system's capacity.
     sentences: Vec<String>,

@@ -121,7 +121,7 @@ struct View<'a> {
 struct Shown {
     class: String,
     figure: Figure,
-    /// How many columns of its table are words.
+    /// The number of columns of the table that are words.
     left: usize,
     /// What stands under the replay: how well each candidate explains the requests.
     candidates: Option<(String, Table)>,
@@ -147,7 +147,7 @@ impl Sentences {
         &self.doubts[..self.doubts.len().min(DOUBTS_AT_ONCE)]
     }
 
-    /// Those that are there when they are asked for.
+    /// The doubts that are shown only on request.
     fn doubts_unfolded(&self) -> &[String] {
         &self.doubts[self.doubts_at_once().len()..]
     }
@@ -342,7 +342,7 @@ fn trials_head() -> Vec<String> {
 /// A trial in the table of them.
 struct Tried {
     cells: Vec<String>,
-    /// Its files: what they are, and where they lie from the page.
+    /// The trial's files: what they are, and where they lie from the page.
     files: Vec<(&'static str, String)>,
 }
 

@@ -18,7 +18,7 @@ use crate::figure::STYLE;
 use crate::paper;
 use crate::svg::{Anchor, Marker, Svg};
 
-/// What a picture is for.
+/// The medium of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// A screen, light or dark as its owner likes it.
@@ -33,35 +33,35 @@ pub enum Style {
 /// A picture: a title over plots side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// What is seen.
+    /// The title of the picture.
     pub title: String,
     /// The plots, left to right.
     pub plots: Vec<Plot>,
 }
 
-/// One plot.
+/// One plot of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// The axis to the right.
     pub across: Axis,
     /// The axis upwards. Lines are cut where they leave it.
     pub upwards: Axis,
-    /// What is drawn.
+    /// The series of the plot.
     pub series: Vec<Series>,
 }
 
 /// An axis. Its ends are those of the data unless they are given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Its title, with the unit of plain numbers.
+    /// The axis' title, with the unit of plain numbers.
     pub title: String,
-    /// What its numbers are.
+    /// The kind of numbers on the axis.
     pub kind: AxisKind,
-    /// Its lower and upper end, where the data's own are not wanted.
+    /// The lower and upper end of the axis, if they differ from the data's.
     pub ends: (Option<f64>, Option<f64>),
 }
 
-/// What the numbers on an axis are, and how they are spread.
+/// The kind of numbers on an axis, and their scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisKind {
     /// Plain numbers, equal differences as equal lengths.
@@ -77,11 +77,11 @@ pub enum AxisKind {
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it is called in the legend; empty for none.
+    /// The series' name in the legend; empty for none.
     pub label: String,
-    /// How it is drawn.
+    /// The mark of the series.
     pub mark: Mark,
-    /// Its points, ascending across. Those that an axis cannot show are left out.
+    /// The series' points, ascending across. Those that an axis cannot show are left out.
     pub points: Vec<(f64, f64)>,
     /// 95 % intervals, upwards: where across, from, to.
     pub intervals: Vec<(f64, f64, f64)>,
@@ -96,7 +96,7 @@ pub enum Mark {
     Hollow(usize),
     /// A measurement: discs.
     Disc,
-    /// What was seen, as a line.
+    /// A line through measured values.
     Seen,
     /// Dashed lines upright, at each point's place across.
     Upright,
@@ -119,7 +119,7 @@ impl Picture {
         }
     }
 
-    /// The same on white with all colours written out, for what knows neither light and dark nor variables.
+    /// Returns the picture on white with all colours written out, for programs that know neither light and dark nor variables.
     pub fn in_print(&self, style: Style) -> String {
         let (plot, letters) = match style {
             Style::Screen => (SIZE, paper::SANS),
@@ -147,7 +147,7 @@ impl Axis {
         Self { title: title.into(), kind, ends: (None, None) }
     }
 
-    /// The same, between these ends.
+    /// Returns the axis, between these ends.
     #[must_use]
     pub fn between(self, low: f64, high: f64) -> Self {
         Self { ends: (Some(low), Some(high)), ..self }

@@ -34,7 +34,7 @@ pub(crate) struct Plot {
 /// What is shown along an edge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Axis {
-    /// Its name; of plain numbers with the unit in brackets. That of times is chosen where they are drawn.
+    /// The name of the axis; with the unit in brackets for plain numbers. The unit of times is chosen where they are drawn.
     pub(crate) title: String,
     pub(crate) quantity: Quantity,
     pub(crate) law: ScaleLaw,
@@ -80,7 +80,7 @@ pub(crate) enum Marks {
     Spans { lane: Numbers, from: Numbers, to: Numbers },
     /// A line from edge to edge at a value of `axis`, with a note.
     Rule { axis: Which, at: f64, note: String },
-    /// What lies between two values of x, with a note.
+    /// The part between two values of x, with a note.
     Area { from: f64, to: f64, note: String },
 }
 

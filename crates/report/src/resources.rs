@@ -1,4 +1,5 @@
-//! What server, generator and machine used in the trials: as a table, over time, and by function.
+//! The use of resources by server, generator and machine in the trials: as a table, over time, and by
+//! function.
 
 mod text;
 
@@ -50,7 +51,7 @@ pub(crate) struct Flame {
 const MOST_FLAMES: usize = 3;
 
 impl Section {
-    /// That of a report, if any trial was watched.
+    /// The section of a report, if any trial was watched.
     pub(crate) fn of(report: &Report) -> Option<Self> {
         let busiest = Resources::busiest(&report.resources)?;
         let point = busiest.point.and_then(|point| report.points.get(point));
@@ -78,11 +79,11 @@ impl Section {
 /// The resource measurements of one server under load.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerResources<'a> {
-    /// What server, generator and machine used.
+    /// The use of resources by server, generator and machine.
     pub summary: &'a Summary,
-    /// What limited the server.
+    /// The resource that limited the server.
     pub limit: Option<&'a Bottleneck>,
-    /// Where the time of one request went in it.
+    /// The split of the time of one request in the server.
     pub split: Option<&'a RequestSplit>,
     /// The stacks of the server, where they were sampled.
     pub profile: Option<&'a Profile>,

@@ -27,7 +27,7 @@ pub const SCRIPT: &str = concat!(
 pub const STYLE: &str =
     concat!(include_str!("../vendor/uplot/uPlot.min.css"), "\n", include_str!("../templates/plot.css"));
 
-/// What a page may load and run, for its meta element: what stands in it, and nothing else.
+/// The content that a page may load and run, for its meta element: only what the page itself contains.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; \
                           base-uri 'none'; form-action 'none'";
 

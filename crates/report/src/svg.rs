@@ -12,7 +12,7 @@ pub(crate) struct Svg {
     out: String,
 }
 
-/// Where a text stands relative to its position.
+/// The position of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,

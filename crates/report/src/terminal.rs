@@ -89,7 +89,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     out
 }
 
-/// What each letter stands for, at most `width` columns wide.
+/// The meaning of each letter, at most `width` columns wide.
 pub fn letters(letters: &[Letter], width: usize) -> String {
     let line =
         |Letter { factor, letter, value }: &Letter| wrapped(&format!("  {factor} {letter}: "), value, width);
@@ -357,7 +357,7 @@ fn write_wrapped(out: &mut String, text: &str, width: usize) {
     write_led(out, "  -", text, width);
 }
 
-/// The same, after this in place of a dash.
+/// Writes the text, after this lead in place of a dash.
 fn write_led(out: &mut String, lead: &str, text: &str, width: usize) {
     let (text, mut row) = (clean(text), lead.to_owned());
     for word in text.split(' ') {

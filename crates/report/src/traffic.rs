@@ -57,7 +57,7 @@ pub fn flows_page(found: &FlowsReport) -> String {
     view.render().expect("rendering to a string fails only where a value's Display does")
 }
 
-/// The same as text, for a terminal: the result in sentences, and what is missing.
+/// The report as text, for a terminal: the result in sentences, and what is missing.
 pub fn flows_text(found: &FlowsReport) -> String {
     let lines =
         [std::slice::from_ref(&found.title), &found.answers, &found.failures, &found.missing].concat();

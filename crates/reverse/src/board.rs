@@ -19,7 +19,7 @@ const MOST_TARGETS: usize = 16;
 /// The number of searches that are considered as riders.
 const MOST_LOOKED_AT: usize = 64;
 
-/// All searches, and the parts of each in progress.
+/// The board of all searches, with the parts of each that are in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     searches: HashMap<u64, Search>,

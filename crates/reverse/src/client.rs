@@ -5,7 +5,7 @@ use kendall_record::Outcome;
 
 use crate::protocol::{ANSWER_BYTES, Request, decode_answer};
 
-/// One connection of a client. Good for one request, after which the server closes it.
+/// A client with one connection. It is good for one request, after which the server closes it.
 #[derive(Debug, Default)]
 pub struct Client {
     asked: Option<Request>,

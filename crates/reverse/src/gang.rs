@@ -80,9 +80,9 @@ struct Member {
 /// The amount of work that a member takes at a time.
 #[derive(Debug)]
 enum Appetite {
-    /// What a processor tests in the time of a part, learned from earlier parts.
+    /// The candidates that a processor tests in the time of a part, learned from earlier parts.
     Processor(AtomicU64),
-    /// All candidates left, up to some batches of a graphics card, if that is worth a launch.
+    /// A graphics card takes all candidates left, up to some batches, if that is worth a launch.
     Card { batch: u64 },
 }
 
@@ -98,7 +98,8 @@ pub(crate) struct BoardEntry {
 /// The outcome of the leader's turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// This many more candidates were tested than at the last turn, by all members or while riding along.
+    /// The search is unfinished: this many more candidates were tested than at the last turn, by all members or
+    /// while riding along.
     Unfinished(u64),
     Ended(Option<u64>),
 }

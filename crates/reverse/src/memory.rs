@@ -32,7 +32,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// All, in the order in which they are listed to users.
+    /// Every kind of memory, in the order in which they are listed to users.
     pub const ALL: [Self; 3] = [Self::Off, Self::Map, Self::MapAndBloom];
 
     /// The name on command lines and in experiment files.

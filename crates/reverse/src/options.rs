@@ -17,19 +17,19 @@ use crate::memory::Memory;
 /// How searches are assigned to threads and processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Execution {
-    /// One request at a time, on one thread.
+    /// One thread serves one request at a time.
     Sequential,
     /// A process for each request, all at the same time: the operating system shares the processors among them.
     ProcessPerRequest,
     /// A pool of threads, each with its own request.
     ThreadPool,
-    /// All threads on one request at a time, the most urgent.
+    /// All threads serve one request at a time, the most urgent.
     #[default]
     SharedChunks,
 }
 
 impl Execution {
-    /// All, in the order in which they are listed to users.
+    /// Every kind of execution, in the order in which they are listed to users.
     pub const ALL: [Self; 4] =
         [Self::Sequential, Self::ProcessPerRequest, Self::ThreadPool, Self::SharedChunks];
 
@@ -65,7 +65,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Both, in the order in which they are listed to users.
+    /// Every kind of sharing, in the order in which they are listed to users.
     pub const ALL: [Self; 2] = [Self::On, Self::Off];
 
     /// The name on command lines and in experiment files.

@@ -45,7 +45,7 @@ impl Search {
         Self { key, rest: vec![whole], out: 0, tested: 0, found: None }
     }
 
-    /// How it ended, if it has: with the number, or without one.
+    /// The end of the search, if it has ended: with the number, or without one.
     pub(crate) fn ended(&self) -> Option<Option<u64>> {
         match self.found {
             Some(value) => Some(Some(value)),

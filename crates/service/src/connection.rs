@@ -104,7 +104,7 @@ enum Course<H: Handler> {
 
 /// The outcome of reading a body.
 enum BodyOutcome<A> {
-    /// It is complete, and possibly the event, too.
+    /// The body is complete, and an event may come with it.
     Complete(Option<AnswerEvent<A>>),
     /// The event came first, and makes the rest useless.
     Unwanted(AnswerEvent<A>),
@@ -119,7 +119,7 @@ impl<H: Handler> Course<H> {
         }
     }
 
-    /// How it ends after its answer has begun; otherwise it has ended.
+    /// Waits for the end of an answer that has begun; other answers are complete.
     async fn end(self) -> End {
         match self {
             Self::Served(mut events, _claim) => match events.next().await {

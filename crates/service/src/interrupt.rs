@@ -83,7 +83,7 @@ impl Interrupt {
         }
     }
 
-    /// As [`wait`](Self::wait), for at most this time.
+    /// Waits as [`wait`](Self::wait) does, for at most this time.
     pub fn wait_timeout(&self, time: Duration) {
         if !self.is_raised() {
             thread::park_timeout(time);

@@ -63,7 +63,7 @@ impl<S: Sessions> System for InSessions<S> {
         self.system.register(registry);
     }
 
-    /// There is no session that could carry a rejection.
+    /// Returns nothing, since there is no session that could carry a rejection.
     fn turned_away(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -366,7 +366,7 @@ struct Waits {
     idle: Duration,
     patience: Duration,
     request_deadline: Duration,
-    /// When its last bytes came.
+    /// The instant at which the last bytes arrived.
     last: Instant,
     /// When the first bytes of an incomplete request arrived.
     begun: Option<Instant>,

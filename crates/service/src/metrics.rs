@@ -15,13 +15,13 @@ use crate::station::{Denied, Levels};
 /// How a completely received request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It was answered.
+    /// The request was answered.
     Answered,
     /// The station was full.
     QueueFull,
     /// The server was shutting down.
     Shutdown,
-    /// Its client disconnected first.
+    /// The client disconnected first.
     Cancelled,
     /// The handler panicked.
     Crashed,

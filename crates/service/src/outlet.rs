@@ -49,10 +49,10 @@ impl Default for SessionLimits {
 /// What happens to a push when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is rejected, and the session continues.
+    /// The push is rejected, and the session continues.
     #[default]
     RefusePush,
-    /// It is rejected, and the session ends: for systems whose clients must not miss a message.
+    /// The push is rejected, and the session ends: for systems whose clients must not miss a message.
     EndSession,
 }
 
@@ -79,9 +79,9 @@ pub struct Outlet<M> {
 struct OutletShared {
     rules: Arc<Rules>,
     state: Mutex<State>,
-    /// There is something to write, or the session should end.
+    /// Signals that there is something to write, or that the session should end.
     to_write: Notify,
-    /// Another request can be read.
+    /// Signals that another request can be read.
     to_read: Notify,
 }
 
@@ -101,7 +101,7 @@ struct State {
     /// Encoded messages, one after the other, and their number.
     bytes: Vec<u8>,
     messages: usize,
-    /// Those that are being written, in messages and bytes.
+    /// The messages and bytes that are being written.
     writing: (usize, usize),
     /// The session's requests in service.
     requests: usize,
@@ -121,7 +121,7 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) enum ToWrite {
     Bytes(Vec<u8>),
-    /// All is written, and the session should end.
+    /// Everything is written, and the session should end.
     End,
     /// The session should end, because a push found the queue full.
     Overrun,

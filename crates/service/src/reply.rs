@@ -38,16 +38,16 @@ impl Reply {
 /// What happens to a connection after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It stays open for the next request.
+    /// The connection stays open for the next request.
     Keep,
-    /// It is closed. Bytes beyond the request are ignored.
+    /// The connection is closed. Bytes beyond the request are ignored.
     Close,
 }
 
 /// The bytes of a [`Reply`].
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// All of them.
+    /// All bytes of the body.
     Bytes(Vec<u8>),
     /// Bytes that are produced while they are sent.
     Stream(Arc<dyn Source>),

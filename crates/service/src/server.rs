@@ -139,7 +139,7 @@ impl<S: System> Server<S> {
 }
 
 impl<S: Sessions> Server<InSessions<S>> {
-    /// As [`bind`](Self::bind), for a system whose clients hold sessions within these limits.
+    /// Binds a server as [`bind`](Self::bind) does, for a system whose clients hold sessions within these limits.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -147,8 +147,8 @@ impl<S: Sessions> Server<InSessions<S>> {
         Self::bind(config, InSessions::new(limits, None, system))
     }
 
-    /// As [`bind_sessions`](Self::bind_sessions), with TLS by this configuration. The handshake must complete within the
-    /// patience of `config`.
+    /// Binds a server as [`bind_sessions`](Self::bind_sessions) does, with TLS by this configuration. The handshake must
+    /// complete within the patience of `config`.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).

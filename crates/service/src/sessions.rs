@@ -77,9 +77,9 @@ pub enum Delivery<M> {
     Nothing,
     /// The session of the request gets it.
     Here(M),
-    /// Another session gets it.
+    /// The message goes to another session.
     Elsewhere {
-        /// That session.
+        /// The session that gets the message.
         to: Outlet<M>,
         /// The message.
         message: M,
@@ -146,7 +146,7 @@ impl<T, M> SessionDecoded<T, M> {
         Self { used_bytes, request: Request::Awaited(Awaited { answer: Box::pin(answer), refusal }) }
     }
 
-    /// As [`Decoded::sharing`](crate::Decoded::sharing), among all sessions.
+    /// Shares the request as [`Decoded::sharing`](crate::Decoded::sharing) does, among all sessions.
     #[must_use]
     pub fn sharing(mut self, with: Vec<u8>) -> Self {
         if let Request::Work { key, .. } = &mut self.request {

@@ -24,11 +24,11 @@ pub trait Recipient<A>: Send + 'static {
 /// The work of a flight, which waits or is in service.
 pub(crate) struct Pending<T> {
     pub(crate) task: T,
-    /// When its first request was queued.
+    /// The instant at which the first request was queued.
     pub(crate) queued_ns: i64,
-    /// When a worker first started it.
+    /// The instant at which a worker first started the request.
     pub(crate) started_ns: Option<i64>,
-    /// Its time in service up to now.
+    /// The request's time in service up to now.
     pub(crate) service_ns: i64,
     /// The part of that which the handler reported.
     pub(crate) reported: Reported,
@@ -54,7 +54,7 @@ pub(crate) struct RequestHandle {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) handle: RequestHandle,
-    /// Whether it joined equal requests.
+    /// Whether the request joined equal requests.
     pub(crate) joined: bool,
     /// The worker that should check the queue, because it serves a less urgent request.
     pub(crate) look_up: Option<usize>,
@@ -108,7 +108,7 @@ struct Flight<R, A> {
     waiters: Vec<Waiter<R>>,
     key: Option<Vec<u8>>,
     whereabouts: Whereabouts,
-    /// Its answer, if that has begun.
+    /// The flight's answer, if that has begun.
     begun: Option<A>,
 }
 

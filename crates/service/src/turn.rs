@@ -73,7 +73,7 @@ impl<A> Turn<A> {
 /// The result of a chunk of work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<A> {
-    /// There is more to do.
+    /// The request needs more service.
     Continue {
         /// The service that the job received in this chunk, in the unit of its size.
         attained: f64,
@@ -85,7 +85,7 @@ pub enum Step<A> {
     Begun {
         /// The answer to send from now on.
         answer: A,
-        /// As in [`Continue`](Self::Continue).
+        /// The service that the request has received, as in [`Continue`](Self::Continue).
         attained: f64,
     },
     /// The answer is complete.

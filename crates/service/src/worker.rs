@@ -1,4 +1,4 @@
-//! One worker: takes a request, serves it chunk by chunk, and yields to more urgent ones.
+//! The worker thread: takes a request, serves it chunk by chunk, and yields to more urgent ones.
 
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -18,7 +18,7 @@ const AHEAD: usize = 512;
 /// A customer at its arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Customer {
-    /// Its number in order of arrival, from 0.
+    /// The customer's number in order of arrival, from 0.
     pub(super) index: u64,
     pub(super) arrival_s: f64,
     pub(super) service_s: f64,
@@ -99,7 +99,7 @@ impl<'a> Arriving<'a> {
         Self::limited(station, seed, u64::MAX)
     }
 
-    /// The same, of this many customers.
+    /// The arrivals of the station, limited to this many customers.
     pub(super) fn limited(station: &'a Station, seed: u64, customers: u64) -> Self {
         let source = match &station.arrivals {
             Arrivals::Closed { population, think } => {

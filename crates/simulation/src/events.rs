@@ -15,9 +15,9 @@ use super::trace::{Fate, Sink, Traced};
 #[derive(Clone, Copy)]
 struct Present {
     customer: Customer,
-    /// Whether it found all servers busy.
+    /// Whether the customer found all servers busy.
     delayed: bool,
-    /// When it was first served; NaN before.
+    /// The instant at which the customer was first served; NaN before.
     started_s: f64,
 }
 

@@ -79,7 +79,7 @@ impl StopRule {
     /// The longest run by default.
     pub const MOST_CUSTOMERS: u64 = 2_000_000;
 
-    /// This many customers, whatever the precision.
+    /// Stops after this many customers, whatever the precision.
     pub fn customers(max_customers: u64) -> Self {
         Self::Steady { max_customers, relative_half_width: None }
     }

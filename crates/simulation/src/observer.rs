@@ -27,7 +27,7 @@ pub(super) struct Departure {
     pub(super) class: usize,
     pub(super) response_s: f64,
     pub(super) waiting_s: f64,
-    /// Whether it found all servers busy.
+    /// Whether the customer found all servers busy.
     pub(super) delayed: bool,
 }
 

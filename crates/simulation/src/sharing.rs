@@ -22,7 +22,7 @@ pub(super) struct Sharing<'a> {
     each_s: f64,
     /// Customers by the reading of `each_s` at which they are done.
     present: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// Their data, at the slot named in the heap.
+    /// The customers' data, at the slot named in the heap.
     customers: Vec<(Customer, bool)>,
     vacant: Vec<usize>,
 }

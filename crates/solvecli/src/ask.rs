@@ -1,4 +1,4 @@
-//! What `kendall solve` can be asked.
+//! The command `kendall solve`.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ Examples:
 
 The exit status is 3 if a station is unstable, so that there is no steady state; with --batch it is 1 if a row has no value.";
 
-/// What `kendall solve` is asked.
+/// The arguments of `kendall solve`.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Solve {

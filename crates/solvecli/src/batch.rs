@@ -38,7 +38,7 @@ pub(crate) fn answer(path: &Path) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// How many rows there were, and how many of them have no value.
+/// The numbers of rows and of rows without a value.
 #[derive(Debug, Default, PartialEq)]
 struct Count {
     rows: u64,

@@ -56,7 +56,7 @@ impl FromStr for ClassOption {
 }
 
 impl ClassOption {
-    /// Whether it says how long its requests are served.
+    /// Whether the class has a service time of its own.
     pub(crate) fn has_service(&self) -> bool {
         self.service_s.is_some()
     }
@@ -64,7 +64,7 @@ impl ClassOption {
     /// The class at a station whose notation has this kind of service, and whose options this variation.
     pub(crate) fn class(&self, kind: Kind, scv: Option<f64>) -> anyhow::Result<Class> {
         if self.service_s.is_none() && (self.service.is_some() || self.service_scv.is_some()) {
-            bail!("class {:?} has a distribution of service but no service-time", self.name);
+            bail!("class {:?} has a distribution of service but no service-time; give one", self.name);
         }
         let law = |mean_s| -> anyhow::Result<Law> {
             let kind = self.service.unwrap_or(kind);

@@ -1,4 +1,4 @@
-//! What is found of a station, at one place or along a range.
+//! The answers of a station, at one place or along a range.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use kendall_station::{Answer, Station};
 
 /// One of the stations, and its answers at each value of the range; a single answer without a range.
 pub(crate) struct Column {
-    /// What it is called: its notation, and what distinguishes it from others.
+    /// The column's name: its notation, and what distinguishes it from others.
     pub(crate) name: String,
     pub(crate) stations: Vec<Station>,
     pub(crate) found: Vec<StationAnswer>,
@@ -28,7 +28,7 @@ impl StationAnswer {
         }
     }
 
-    /// Why it is missing.
+    /// Makes the answer of a station that has none, for this reason.
     pub(crate) fn without(why: &impl fmt::Display, unstable: bool) -> Self {
         if unstable { Self::Unstable(why.to_string()) } else { Self::NoAnswer(why.to_string()) }
     }

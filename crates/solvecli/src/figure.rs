@@ -39,7 +39,7 @@ enum Format {
     Pdf,
 }
 
-/// What a figure is for.
+/// The purpose of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Purpose {
     /// Print: on white, with serifs
@@ -74,7 +74,7 @@ impl Figure {
         self.try_draw(|| Ok(picture()))
     }
 
-    /// As [`draw`](Self::draw), of what may have no picture.
+    /// Draws a picture as [`draw`](Self::draw) does, if there is one.
     ///
     /// # Errors
     /// As [`draw`](Self::draw), and where there is no picture.
@@ -111,7 +111,9 @@ fn painted(svg: &str, format: Format) -> anyhow::Result<Vec<u8>> {
 
 #[cfg(not(feature = "png"))]
 fn painted(_: &str, _: Format) -> anyhow::Result<Vec<u8>> {
-    anyhow::bail!("this kendall was built without its feature png, and draws SVG only")
+    anyhow::bail!(
+        "this kendall was built without its feature png, and draws SVG only; name a file that ends in .svg"
+    )
 }
 
 #[cfg(test)]

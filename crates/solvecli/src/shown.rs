@@ -1,4 +1,4 @@
-//! How estimates and their sources read.
+//! The wording of estimates and their sources.
 
 use std::process::ExitCode;
 

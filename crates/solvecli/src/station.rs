@@ -13,7 +13,7 @@ use crate::values::{Quantities, QuantityOptions};
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
 
-/// What Kendall's notation leaves open. A command takes the notation itself as its own argument.
+/// Options of a station that Kendall's notation leaves open. A command takes the notation itself as a separate argument.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The station")]
 pub struct StationOptions {

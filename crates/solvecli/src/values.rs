@@ -11,9 +11,9 @@ use kendall_stats::quantity::{positive_seconds, rate};
 /// Values of one quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Values {
-    /// One for all stations, or one for each.
+    /// One value for all stations, or one for each.
     Each(Vec<f64>),
-    /// Those of a range, one after the other.
+    /// The values of a range, one after the other.
     Range {
         from: f64,
         to: f64,
@@ -57,7 +57,7 @@ impl Quantity {
         }
     }
 
-    /// Its name and its unit, as an axis or the head of a column has them.
+    /// The quantity's name and its unit, as an axis or the head of a column has them.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::ArrivalRate => "arrival rate [1/s]",

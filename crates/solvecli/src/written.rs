@@ -32,7 +32,7 @@ pub(crate) fn time_s(key: &str, text: &str) -> Result<f64, String> {
     quantity::time_s(text).ok_or_else(must)
 }
 
-/// The same above zero.
+/// Reads a time above zero.
 pub(crate) fn positive_time_s(key: &str, text: &str) -> Result<f64, String> {
     above_zero(key, text, time_s(key, text)?)
 }
@@ -44,7 +44,7 @@ pub(crate) fn rate(key: &str, text: &str) -> Result<f64, String> {
     quantity::rate_per_s(text).ok_or_else(must)
 }
 
-/// The same above zero.
+/// Reads a rate above zero.
 pub(crate) fn positive_rate(key: &str, text: &str) -> Result<f64, String> {
     above_zero(key, text, rate(key, text)?)
 }

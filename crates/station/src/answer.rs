@@ -1,4 +1,4 @@
-//! What one method says of a station. Formula, simulation and measurement all return an [`Answer`].
+//! The answer of one method for a station. Formula, simulation and measurement all return an [`Answer`].
 
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +31,12 @@ impl Estimate {
         self.interval.map_or(0.0, |(low, high)| (high - low) / 2.0)
     }
 
-    /// The same estimate moved by a constant, such as the delay of a link.
+    /// Returns the estimate moved by a constant, such as the delay of a link.
     pub fn shifted(self, by: f64) -> Self {
         Self { value: self.value + by, interval: self.interval.map(|(low, high)| (low + by, high + by)) }
     }
 
-    /// The same estimate, clamped to the range of the quantity, such as 0 to 1 for a share.
+    /// Returns the estimate clamped to the range of the quantity, such as 0 to 1 for a share.
     #[must_use]
     pub fn within_bounds(self, low: f64, high: f64) -> Self {
         let keep = |value: f64| value.clamp(low, high);
@@ -78,7 +78,7 @@ impl Summary {
         self.quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12).map(|quantile| quantile.value_s)
     }
 
-    /// The same distribution shifted by a constant delay, in seconds.
+    /// Returns the distribution shifted by a constant delay, in seconds.
     pub fn shifted(&self, delay_s: f64) -> Self {
         let moved =
             |quantile: &Quantile| Quantile { value_s: quantile.value_s.shifted(delay_s), ..*quantile };
@@ -98,7 +98,7 @@ pub enum By {
     Formula {
         /// The name of the formula and its reference in the literature.
         source: String,
-        /// For an approximation: its assumptions, and its known error. Absent where the formula is exact for its
+        /// The assumptions of an approximation, and its known error. Absent where the formula is exact for its
         /// model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approximate: Option<String>,
@@ -127,12 +127,12 @@ pub enum By {
     },
 }
 
-/// What one method says of a station.
+/// The answer of one method for a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The method.
     pub by: By,
-    /// From the instant a request was due until its answer is complete.
+    /// Time from the instant a request was due until its answer is complete.
     pub response: Summary,
     /// The part of the response time before service starts (with preemption or sharing: the time not in service).
     pub waiting: Summary,
@@ -151,13 +151,13 @@ pub struct Answer {
     /// absent from answers that do not know the weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_response_s: Option<Estimate>,
-    /// The same by class, where the station has more than one.
+    /// The answer by class, where the station has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassAnswer>,
 }
 
 impl Answer {
-    /// The same answer as seen from beyond a constant delay, in seconds, where each second costs a request
+    /// Returns the answer as seen from beyond a constant delay, in seconds, where each second costs a request
     /// `mean_weight`.
     #[must_use]
     pub fn delayed(self, delay_s: f64, mean_weight: f64) -> Self {
@@ -170,7 +170,7 @@ impl Answer {
     }
 }
 
-/// What an answer says of one class of requests.
+/// The answer for one class of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassAnswer {
     /// The name of the class.

@@ -45,7 +45,10 @@ pub enum Arrivals {
 pub enum TraceError {
     #[error("line {line}: {text:?} is not an instant; write one number of seconds per line")]
     NotANumber { line: usize, text: String },
-    #[error("line {line}: the instant {instant_s} s is negative or earlier than the one before it")]
+    #[error(
+        "line {line}: the instant {instant_s} s is negative or earlier than the one before it; sort the instants, and begin at 0 or \
+         later"
+    )]
     NotAscending { line: usize, instant_s: f64 },
     #[error("the trace is empty; write at least one instant")]
     Empty,
@@ -103,8 +106,8 @@ impl Arrivals {
         }
     }
 
-    /// The same kind of arrivals at another mean long-run rate, in 1/s: stretches gaps, changes the rate of sessions,
-    /// scales the rates of a profile; `None` for a trace and a closed population, whose rate is fixed.
+    /// Returns the same kind of arrivals at another mean long-run rate, in 1/s: stretches gaps, changes the rate of
+    /// sessions, scales the rates of a profile; `None` for a trace and a closed population, whose rate is fixed.
     pub fn at_rate(&self, rate_per_s: f64) -> Option<Self> {
         match self {
             Self::Open { gap } => Some(Self::Open { gap: gap.with_mean(1.0 / rate_per_s) }),

@@ -66,7 +66,7 @@ impl Attendance {
         self.points.last().map_or(0.0, |last| last.0)
     }
 
-    /// The same attendance, ended at this instant if it does not end earlier.
+    /// Returns the attendance, ended at this instant if it does not end earlier.
     #[must_use]
     pub fn until(&self, end_s: f64) -> Self {
         let before = self.points.iter().copied().take_while(|point| point.0 < end_s);

@@ -18,7 +18,8 @@ pub struct Conditions {
     /// has begun stays, even if it is interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<Law>,
-    /// What customers do that were rejected, lost their patience or were lost by a breakdown; `None`: they do not retry.
+    /// The retries of customers that were rejected, lost their patience or were lost by a breakdown; `None`: they do not
+    /// retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// How each server breaks down; `None` is never.
@@ -49,7 +50,7 @@ pub struct Retry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Delays {
-    /// Each drawn from one law.
+    /// Each delay is drawn from one law.
     Law(Law),
     /// Listed, in seconds; the last one repeats. TCP repeats its SYN 1, 3 and 7 s after the first try, that is after 1,
     /// 2 and 4 s (RFC 6298, section 2; Linux doubles the delay each time).
@@ -64,7 +65,7 @@ pub struct Breakdown {
     pub up: Law,
     /// How long a repair takes.
     pub repair: Law,
-    /// What happens to the service that it interrupts.
+    /// The fate of the service that the breakdown interrupts.
     #[serde(default)]
     pub then: Interrupted,
     /// When the time until the next breakdown runs.
@@ -72,16 +73,16 @@ pub struct Breakdown {
     pub clock: Clock,
 }
 
-/// What happens to a customer whose server breaks down.
+/// The fate of a customer whose server breaks down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interrupted {
-    /// It returns to its position in the queue, and its service resumes where it stopped.
+    /// The customer returns to its position in the queue, and its service resumes where it stopped.
     #[default]
     Resume,
-    /// It returns to its position in the queue, and the same service restarts.
+    /// The customer returns to its position in the queue, and the same service restarts.
     Restart,
-    /// It is lost.
+    /// The customer is lost.
     Lose,
 }
 
@@ -116,7 +117,7 @@ pub struct Setup {
 pub enum Batch {
     /// Always as many.
     Fixed {
-        /// This many.
+        /// The number of customers in a batch.
         size: u32,
     },
     /// Geometric on 1, 2, 3, …
@@ -124,7 +125,7 @@ pub enum Batch {
         /// The mean, at least 1.
         mean: f64,
     },
-    /// One of several sizes, at random.
+    /// The size is one of several, at random.
     Listed {
         /// Size and probability of each.
         sizes: Vec<(u32, f64)>,

@@ -38,12 +38,12 @@ pub enum Discipline {
 pub enum Knows {
     /// Nothing.
     Nothing,
-    /// Its weight.
+    /// The request's weight.
     Weight,
-    /// Its weight, and the mean of its expected service time.
+    /// The request's weight, and the mean of its expected service time.
     WeightAndMean,
-    /// Its weight, the law of its expected service time, and the service it has received: the request can lose urgency
-    /// while it is served.
+    /// The request's weight, the law of its expected service time, and the service it has received: the request can lose
+    /// urgency while it is served.
     WeightAndLaw,
     /// The service time that it needs.
     Size,
@@ -52,19 +52,19 @@ pub enum Knows {
 /// Which formulas hold for a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formulas {
-    /// Those for the order of arrival, with distributions.
+    /// The formulas for the order of arrival, with distributions.
     InOrder,
     /// Means of those: the order interrupts no request and ignores sizes, so the number in the station has the same law.
     Blind,
-    /// Those of shared servers, which depend only on the mean of the service time.
+    /// The formulas for shared servers, which depend only on the mean of the service time.
     Sharing,
-    /// Those of classes of different weight; without such classes, those for the order of arrival.
+    /// The formulas for classes of different weight; without such classes, those for the order of arrival.
     Classes,
-    /// That of Schrage and Miller (1966).
+    /// The formula of Schrage and Miller (1966).
     Shortest,
-    /// Those of the order of arrival where all indices are the same; otherwise none.
+    /// The formulas for the order of arrival where all indices are the same; otherwise none.
     Index,
-    /// None: only the simulation answers.
+    /// The discipline has no formula: only the simulation answers.
     Unknown,
 }
 
@@ -83,7 +83,7 @@ struct Properties {
 }
 
 impl Discipline {
-    /// All disciplines, in the order in which they are listed to users.
+    /// Every discipline, in the order in which they are listed to users.
     pub const ALL: [Self; 8] = [
         Self::Fifo,
         Self::Lifo,
@@ -210,7 +210,7 @@ impl Discipline {
         self.properties().knows
     }
 
-    /// Which formulas hold for it.
+    /// The formulas that hold for the discipline.
     pub const fn formulas(self) -> Formulas {
         self.properties().formulas
     }

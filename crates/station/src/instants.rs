@@ -22,17 +22,17 @@ enum Source<'a> {
 const UNIT_MEAN: Law = Law::Exponential { mean_s: 1.0 };
 
 impl<'a> Instants<'a> {
-    /// Those of independent gaps.
+    /// The instants of independent gaps.
     pub(crate) fn of_gaps(gap: &'a Law, seed: u64) -> Self {
         Self { source: Source::Law(gap, stream(seed, Purpose::Arrivals, 0)), now_s: 0.0 }
     }
 
-    /// Those of a recorded trace.
+    /// The instants of a recorded trace.
     pub(crate) fn of_trace(instants_s: &'a [f64]) -> Self {
         Self { source: Source::Trace(instants_s.iter()), now_s: 0.0 }
     }
 
-    /// Those of a rate that changes over time.
+    /// The instants of a rate that changes over time.
     pub(crate) fn of_profile(profile: &Profile, seed: u64) -> Self {
         let random = stream(seed, Purpose::Arrivals, 0);
         Self { source: Source::Varying(profile.passing(), profile.spacing, random), now_s: 0.0 }

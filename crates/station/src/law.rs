@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What one server needs for one request, waiting excluded.
+/// The law of the time that one server needs for one request, waiting excluded.
 pub type ServiceTime = Law;
 
 /// The law of a random time that is never negative, in seconds.
@@ -78,7 +78,7 @@ pub enum Law {
 pub struct Part {
     /// The probability of this part.
     pub probability: f64,
-    /// Its law.
+    /// The law of the part.
     pub of: Law,
 }
 
@@ -329,7 +329,7 @@ impl Law {
         high
     }
 
-    /// The same law stretched by a factor in time.
+    /// Returns the law stretched by a factor in time.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         match self {
@@ -356,7 +356,7 @@ impl Law {
         }
     }
 
-    /// The same law stretched so that its mean is `mean_s`.
+    /// Returns the law stretched so that its mean is `mean_s`.
     #[must_use]
     pub fn with_mean(&self, mean_s: f64) -> Self {
         self.scaled(mean_s / self.mean_s())

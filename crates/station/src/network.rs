@@ -41,7 +41,7 @@ pub type Routes = BTreeMap<String, BTreeMap<String, f64>>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Its nodes.
+    /// The network's nodes.
     #[serde(rename = "station")]
     pub nodes: Vec<Node>,
     /// Where customers go after each node.
@@ -59,9 +59,9 @@ pub struct Network {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Its name, which the routing refers to.
+    /// The node's name, which the routing refers to.
     pub name: String,
-    /// What one server needs for one customer.
+    /// The service time of one customer.
     pub service: ServiceTime,
     /// How many servers; one by default.
     #[serde(default = "one")]
@@ -69,7 +69,7 @@ pub struct Node {
     /// The capacity: the most customers, waiting and in service; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
-    /// What happens to customers from other nodes when it is full. Customers from outside are rejected in any case.
+    /// The fate of customers from other nodes when the node is full. Customers from outside are rejected in any case.
     #[serde(default)]
     pub when_full: WhenFull,
     /// The order of service.
@@ -86,15 +86,15 @@ pub struct Node {
     pub conditions: Conditions,
 }
 
-/// What happens to a customer from another node that finds the node full.
+/// The fate of a customer from another node that finds the node full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
     /// The node rejects it; it then retries or is lost.
     #[default]
     Lose,
-    /// It keeps its server at the previous node until there is capacity, in order of blocking: blocking after service
-    /// (Perros 1994, section 1.3).
+    /// The customer keeps its server at the previous node until there is capacity, in order of blocking: blocking after
+    /// service (Perros 1994, section 1.3).
     Block,
 }
 
@@ -114,14 +114,14 @@ pub struct Population {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoutedClass {
-    /// Its name.
+    /// The class's name.
     pub name: String,
     /// The share of all customers from outside that are of this class, 0 to 1.
     pub share: f64,
-    /// What a second of delay of one of its customers costs: its priority, the larger the more urgent.
+    /// The cost of a second of delay of one of its customers: its priority, the larger the more urgent.
     #[serde(default = "unit")]
     pub weight: f64,
-    /// Its own routes; `None` for those of the network.
+    /// The routes of the class; `None` for those of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<Routes>,
 }

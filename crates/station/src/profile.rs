@@ -39,7 +39,7 @@ pub enum Spacing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
-    /// That of the earlier point.
+    /// The rate of the earlier point.
     #[default]
     Steps,
     /// Interpolated linearly between the two points; in a period, also from the last point back to the first.
@@ -171,7 +171,7 @@ impl Profile {
         self.period_s.is_some()
     }
 
-    /// The same profile with every rate multiplied by a factor.
+    /// Returns the profile with every rate multiplied by a factor.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         Self {

@@ -21,7 +21,7 @@ use heap::Heap;
 use levels::Levels;
 use line::Line;
 
-/// What is known of the total service that a job needs.
+/// The total service time of a job, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Size {
     /// Nothing: all such jobs count as alike.
@@ -51,12 +51,12 @@ impl Size {
     }
 }
 
-/// What a discipline may know of a job.
+/// The properties of a job that a discipline may know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The cost of a second of its delay: its priority, the larger the more urgent.
     pub weight: f64,
-    /// What is known of the total service it needs.
+    /// The total service time of the job, as far as it is known.
     pub size: Size,
     /// The service it has received.
     pub attained: f64,
@@ -110,7 +110,7 @@ pub struct Rank(Ordered);
 /// A job that left the queue, with the item that was queued with it.
 #[derive(Clone, Debug)]
 pub struct Entry<T> {
-    /// What the discipline knows of the job. The server adds to `attained`.
+    /// The properties that the discipline knows of the job. The server adds to `attained`.
     pub job: Job,
     /// The queued item.
     pub item: T,

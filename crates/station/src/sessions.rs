@@ -31,7 +31,7 @@ impl Sessions {
         self.requests.mean() / self.gap.mean_s()
     }
 
-    /// The same sessions, at a rate that gives this many requests per second.
+    /// Returns the sessions, at a rate that gives this many requests per second.
     #[must_use]
     pub fn at_rate(&self, rate_per_s: f64) -> Self {
         Self { gap: self.gap.with_mean(self.requests.mean() / rate_per_s), ..self.clone() }

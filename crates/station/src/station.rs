@@ -20,7 +20,7 @@ pub type Servers = NonZeroU32;
 pub struct Station {
     /// The arrivals; a closed population is the N of the notation.
     pub arrivals: Arrivals,
-    /// What one server needs for one request.
+    /// The service time of one request.
     pub service: ServiceTime,
     /// How many servers.
     pub servers: Servers,
@@ -40,13 +40,13 @@ pub struct Station {
 /// A class of requests at a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Class {
-    /// Its name.
+    /// The name of the class.
     pub name: String,
     /// The share of all requests that are of this class, 0 to 1.
     pub share: f64,
     /// The cost of a second of delay of one of its requests: its priority, the larger the more urgent.
     pub weight: f64,
-    /// Its own service time; `None` for that of the station.
+    /// The service time of the class; `None` for that of the station.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceTime>,
 }

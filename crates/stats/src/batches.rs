@@ -13,7 +13,7 @@ const FEWEST: usize = 10;
 pub struct BatchMeans {
     /// The mean.
     pub mean: f64,
-    /// Its 95 % interval, which is longer on the side to which the batches are skewed.
+    /// The 95 % interval of the mean, which is longer on the side to which the batches are skewed.
     pub interval: (f64, f64),
     /// Half the width of that.
     pub half_width: f64,

@@ -14,7 +14,7 @@ pub const DRAWS: usize = 2_000;
 pub struct Bootstrapped {
     /// The value.
     pub value: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval of the estimate.
     pub interval: (f64, f64),
 }
 

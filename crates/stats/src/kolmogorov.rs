@@ -142,7 +142,7 @@ pub fn uniform_distance(values: &[f64]) -> Option<Tested> {
     Some(Tested { statistic: distance, p_value: kolmogorov_survival(values.len() as u64, distance) })
 }
 
-/// The same for values in ascending order, without the p-value.
+/// The distance of values in ascending order, without the p-value.
 pub(super) fn distance_to_uniform(sorted: &[f64]) -> f64 {
     let n = sorted.len() as f64;
     let off = |(i, &u): (usize, &f64)| ((i + 1) as f64 / n - u).max(u - i as f64 / n);

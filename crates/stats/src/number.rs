@@ -34,7 +34,7 @@ impl TimeUnit {
         }
     }
 
-    /// The same for a time in words: minutes, hours or days from two of them on.
+    /// The unit for a time in words: minutes, hours or days from two of them on.
     pub fn in_words(time_s: f64) -> Self {
         match time_s.abs() {
             time_s if time_s >= 172_800.0 => Self::Days,
@@ -57,7 +57,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its symbol.
+    /// The symbol of the unit.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",

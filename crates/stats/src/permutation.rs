@@ -98,7 +98,7 @@ pub fn smallest_rank_sum(first: usize, second: usize) -> f64 {
     (2.0 * libm::exp(-ln_choose)).min(1.0)
 }
 
-/// The same of pairs, where all differ in one direction.
+/// The smallest two-sided p-value that is possible with this number of pairs: all differ in one direction.
 pub fn smallest_signed_rank(pairs: usize) -> f64 {
     (2.0 * libm::exp2(-(pairs as f64))).min(1.0)
 }

@@ -28,7 +28,7 @@ pub fn conditional_uniform(gaps: &[f64]) -> Option<Tested> {
     uniform_distance(&shares_of_time(gaps)?)
 }
 
-/// The same after the transformation of Durbin (1961) that Lewis (1965) proposed for it, which detects gaps of another
+/// The test after the transformation of Durbin (1961) that Lewis (1965) proposed for it, which detects gaps of another
 /// law far better (Kim and Whitt 2014, section 3): the gaps between the ordered instants are ordered, their differences
 /// multiplied by the remaining number, and summed up. Two equal instants by the clock count as equal.
 pub fn conditional_uniform_lewis(gaps: &[f64]) -> Option<Tested> {

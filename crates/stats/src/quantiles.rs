@@ -28,7 +28,7 @@ pub fn quantile_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     ranks(n, p, 0.05)
 }
 
-/// The same with another confidence than 95 %; both are above 0 and below 1.
+/// The ranks with another confidence than 95 %; both are above 0 and below 1.
 pub fn quantile_ranks_with(n: u64, p: f64, confidence: f64) -> Option<(u64, u64)> {
     ranks(n, p, 1.0 - confidence)
 }

@@ -1,6 +1,6 @@
-//! What a command says on the terminal: to standard output for who asked, to standard error for notes; and the text that it
-//! reads from files that the user named. Nothing that is written acts on the terminal, and a reader that has read enough is
-//! no error.
+//! Output of commands on the terminal: answers to standard output, notes to standard error; and the text that commands read
+//! from files that the user named. Nothing that is written acts on the terminal, and a reader that has read enough is not an
+//! error.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

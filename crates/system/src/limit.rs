@@ -11,7 +11,7 @@ pub type MeasureLimit = Box<dyn Fn(Duration) -> Result<f64, String>>;
 
 /// A limited resource of the machine that requests use.
 pub struct MachineLimit {
-    /// Its name in a report, such as "fdatasync in /var/tmp". Limits of the same name are one, which is measured once.
+    /// The limit's name in a report, such as "fdatasync in /var/tmp". Limits of the same name are one, which is measured once.
     pub name: String,
     /// The use of it by requests.
     pub demand: Demand,
@@ -22,8 +22,8 @@ pub struct MachineLimit {
 /// The use of a limited resource by requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// One for each connection that the load opens. The measured limit is the number of connections per second that the machine
-    /// completes.
+    /// A request uses one unit for each connection that the load opens. The measured limit is the number of connections per
+    /// second that the machine completes.
     Connections,
     /// The server's counter of this name, in the file beside its stamps. The measured limit is the number per second that the
     /// machine completes.

@@ -11,13 +11,13 @@ use crate::secret::{conceal_body, conceal_header, conceal_url};
 /// One parameter of a server, a workload or a load.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name, in kebab case.
+    /// The parameter's name, in kebab case.
     pub name: &'static str,
-    /// Its description, for `--help` and the documentation.
+    /// The parameter's description, for `--help` and the documentation.
     pub help: &'static str,
     /// The kind of its values.
     pub kind: Kind,
-    /// Its default value; `None` leaves it unset.
+    /// The parameter's default value; `None` leaves it unset.
     pub default: Option<&'static str>,
 }
 

@@ -18,7 +18,7 @@ pub type LoadResult = Result<Box<dyn Workload>, String>;
 /// A system that can be served and loaded. The laboratory only knows systems by such rows.
 #[derive(Debug)]
 pub struct System {
-    /// Its name: that of `kendall serve NAME`, of `[system] name`, and of its URLs' scheme.
+    /// The system's name: that of `kendall serve NAME`, of `[system] name`, and of its URLs' scheme.
     pub name: &'static str,
     /// A short description of its server, which completes the sentence "NAME …".
     pub about: &'static str,
@@ -40,14 +40,14 @@ pub struct System {
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
     /// The limits of the machine for it; [`no_limits`](crate::no_limits) if there are no known ones.
     pub limits: MachineLimits,
-    /// Its further commands at the terminal: `kendall NAME SUBCOMMAND`.
+    /// The system's further commands at the terminal: `kendall NAME SUBCOMMAND`.
     pub subcommands: Subcommands,
 }
 
 /// The origin of a system.
 #[derive(Clone, Copy, Debug)]
 pub enum Home {
-    /// One of kendall's own: its server stamps every request, and its targets are `NAME://HOST:PORT?PARAMETER=VALUE`.
+    /// A system of kendall itself: its server stamps every request, and its targets are `NAME://HOST:PORT?PARAMETER=VALUE`.
     Here,
     /// A third-party system: its server writes no stamps. Its targets are URLs, which the parameter [`URL`] of its workload
     /// takes unchanged; [`COMMAND`] starts its server, or without that it already runs at the URL.
@@ -100,7 +100,7 @@ pub struct Serving {
     /// The file for the server's own stamps of each request, if any. The counters of the server go into the file beside it
     /// at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
-    /// Whether it is served for a trial only: then it must not change the user's data.
+    /// Whether the server runs for a trial only: then it must not change the user's data.
     pub for_trial: bool,
     /// Called with the address once the server accepts connections.
     pub ready: fn(SocketAddr),

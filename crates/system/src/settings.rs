@@ -36,7 +36,7 @@ impl Settings {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// The same, with files relative to a folder.
+    /// Returns the settings, with files relative to a folder.
     #[must_use]
     pub fn rooted(&self, parameters: &[Parameter], folder: &Path) -> Self {
         let rooted = |(name, value): (&&'static str, &Value)| {

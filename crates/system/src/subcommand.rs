@@ -19,18 +19,18 @@ impl Subcommands {
     pub const NONE: Self = Self { about: "", all: &[] };
 }
 
-/// One subcommand.
+/// A subcommand of a system.
 #[derive(Debug)]
 pub struct Subcommand {
-    /// Its name.
+    /// The subcommand's name.
     pub name: &'static str,
     /// A description, in one sentence without a period, with an example.
     pub about: &'static str,
-    /// Its positional arguments, all required.
+    /// The subcommand's positional arguments, all required.
     pub arguments: &'static [Parameter],
-    /// Its options, as `--name value`.
+    /// The subcommand's options, as `--name value`.
     pub options: &'static [Parameter],
-    /// Its caller.
+    /// The caller of the subcommand.
     pub caller: Caller,
     /// Runs it. An error is a sentence for the user, without a period.
     pub run: fn(&Settings, &mut dyn Console) -> Result<SubcommandEnd, String>,
@@ -48,9 +48,9 @@ pub enum Caller {
 /// The outcome of a subcommand that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubcommandEnd {
-    /// As expected.
+    /// The subcommand ended as expected.
     Done,
-    /// It ran, but not with the expected result, for the given reason.
+    /// The subcommand ran, but not with the expected result, for the given reason.
     NotAsExpected(String),
 }
 
@@ -100,7 +100,7 @@ pub trait Console {
 pub struct Transfer {
     /// Bytes that are done.
     pub bytes: u64,
-    /// All bytes.
+    /// The total number of bytes.
     pub of_bytes: u64,
     /// The current activity.
     pub what: &'static str,

@@ -1,4 +1,4 @@
-//! What one side knows of a conversation, without sockets and clocks.
+//! The state of one side of a conversation, without sockets and clocks.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ pub struct Conversation {
     leaving: bool,
     /// Whether the peer has said goodbye.
     left_by_peer: bool,
-    /// Both have said goodbye.
+    /// Both sides have said goodbye.
     over: bool,
     link: Link,
     /// What has to be said of the peer's messages.
@@ -48,7 +48,7 @@ struct Message {
 enum Link {
     /// No connection exists.
     Down,
-    /// There is one, on which each side first says Hello.
+    /// A connection exists, on which each side first says Hello.
     Open {
         /// Our Hello was sent.
         greeted: bool,

@@ -22,14 +22,14 @@ const PARTING: Duration = Duration::from_secs(5);
 /// Why a conversation no longer runs over a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum End {
-    /// One side has ended the talk, and the other knows.
+    /// One side has ended the talk, and the other side knows.
     #[error("the talk is over")]
     Over,
     /// The connection is lost: on another one the conversation can go on.
     #[error("the connection to the peer is lost: {0}")]
     Lost(#[source] io::Error),
     /// The peer's bytes are no frames.
-    #[error("the peer does not keep to the protocol: {0}")]
+    #[error("the peer broke the protocol: {0}")]
     Malformed(#[from] Malformed),
     /// The peer's frames make no sense.
     #[error("{0}")]

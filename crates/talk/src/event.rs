@@ -1,4 +1,4 @@
-//! What the users of a conversation learn, and what is refused.
+//! Events that users of a conversation receive, and errors of their commands.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ pub const MOST_FILES: usize = 8;
 /// A file of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileId {
-    /// One that this side has offered, by its number.
+    /// A file that this side has offered, by its number.
     Own(u64),
-    /// One that the peer has offered.
+    /// A file that the peer has offered, by its number.
     Peer(u64),
 }
 
-/// What the user learns.
+/// An event that a user of a conversation receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection carries the talk.
@@ -29,7 +29,7 @@ pub enum Event {
     },
     /// The peer wrote this. Each message comes once, in order.
     Message {
-        /// Its number.
+        /// The number of the message.
         number: u64,
         /// Unix time in milliseconds, by the peer's clock.
         sent_ms: u64,
@@ -48,23 +48,23 @@ pub enum Event {
     Bye,
     /// The peer offers a file.
     Offered {
-        /// Its number.
+        /// The number of the file.
         file: u64,
-        /// What the peer calls it: any text, see [`safe_name`](crate::safe_name).
+        /// The name that the peer gave the file: any text, see [`safe_name`](crate::safe_name).
         name: String,
-        /// Its bytes.
+        /// The size of the file in bytes.
         size: u64,
     },
     /// A file is offered to the peer.
     Offering {
-        /// Its number.
+        /// The number of the file.
         file: u64,
-        /// Its name.
+        /// The name of the file.
         name: String,
-        /// Its bytes.
+        /// The size of the file in bytes.
         size: u64,
     },
-    /// This many bytes of a file have arrived.
+    /// More bytes of a file have arrived.
     Progress {
         /// The file.
         file: FileId,
@@ -75,14 +75,14 @@ pub enum Event {
     Settled {
         /// The file.
         file: FileId,
-        /// What its receiver says of it.
+        /// The outcome that the receiver reports.
         outcome: Outcome,
     },
     /// A file of the peer's is whole and has this path.
     Kept {
-        /// Its number.
+        /// The number of the file.
         file: u64,
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
     },
     /// This side cannot read or write a file, which ends it for both.
@@ -94,14 +94,14 @@ pub enum Event {
     },
     /// Bytes of a file that was taken; [`converse`](crate::converse) writes them, and reports [`Event::Progress`].
     Piece {
-        /// Its number.
+        /// The number of the file.
         file: u64,
-        /// Those that follow the last ones.
+        /// The bytes that follow the last ones.
         bytes: Vec<u8>,
     },
     /// All bytes of a file have come; [`converse`](crate::converse) compares their BLAKE3, and reports [`Event::Kept`].
     Sum {
-        /// Its number.
+        /// The number of the file.
         file: u64,
         /// The sender's digest.
         digest: [u8; 32],
@@ -111,7 +111,7 @@ pub enum Event {
 /// A message or a file was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Its text is too long.
+    /// The text of the message is too long.
     #[error("a message has at most {MOST_TEXT} bytes, this one has {0}: send it in parts, or as a file")]
     TooLong(usize),
     /// Too many wait.
@@ -128,10 +128,12 @@ pub enum SendError {
 /// The peer broke the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// Another version.
-    #[error("the peer speaks version {0} of the protocol, this program version {VERSION}")]
+    /// The peer speaks another version of the protocol.
+    #[error(
+        "the peer speaks version {0} of the protocol, and this program version {VERSION}; update the older one"
+    )]
     Version(u8),
-    /// Another talk.
+    /// The peer's connection belongs to another talk.
     #[error("the peer's connection belongs to another talk")]
     OtherTalk,
     /// A frame before the Hello, or a second Hello.
@@ -140,26 +142,26 @@ pub enum Violation {
     /// A message with a gap before it, or one that came before.
     #[error("the peer sent message {found} in place of {expected}")]
     Number {
-        /// What it sent.
+        /// The number that the peer sent.
         found: u64,
-        /// What had to come.
+        /// The number that was expected.
         expected: u64,
     },
-    /// It acknowledges what was never sent.
-    #[error("the peer acknowledges message {0}, which it was never sent")]
+    /// The peer acknowledges a message that it was never sent.
+    #[error("the peer acknowledged message {0}, which was never sent to it")]
     NeverSent(u64),
-    /// It speaks of a file that there is not, or leaves out a number.
-    #[error("the peer speaks of file {0}, which was not offered")]
+    /// The peer names a file that was not offered, or leaves out a number.
+    #[error("the peer named file {0}, which was not offered")]
     NoFile(u64),
-    /// It offers too many at once.
-    #[error("the peer offers more than {MOST_FILES} files at once")]
+    /// The peer offers too many files at once.
+    #[error("the peer offered more than {MOST_FILES} files at once")]
     TooManyFiles,
     /// Bytes of a file that were not wanted, or a wish that makes no sense.
-    #[error("the peer sends or wants bytes of file {file} from {offset} on, out of turn")]
+    #[error("the peer sent or requested bytes of file {file} from {offset} on, out of turn")]
     Piece {
         /// The file.
         file: u64,
-        /// Where they begin.
+        /// The offset of the bytes.
         offset: u64,
     },
 }

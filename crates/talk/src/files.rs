@@ -17,7 +17,7 @@ const LEAST_GRANT: u64 = 64 << 10;
 /// What of a file is to be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// These bytes.
+    /// A piece of a file.
     Piece { file: u64, offset: u64, length: usize },
     /// The digest of all of them.
     Sum { file: u64 },

@@ -1,4 +1,4 @@
-//! How two peers that know each other's key and addresses come to have a stream between them.
+//! Brings two peers that know each other's key and addresses to a stream between them.
 //!
 //! Both bind one socket, from which they dial and at which they accept. The peer with the smaller key dials; the other one
 //! sends a datagram to each address of the dialling peer now and then, which opens the way through its own address
@@ -48,7 +48,7 @@ pub enum MeetError {
     Bind {
         /// Where to.
         address: SocketAddr,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The transport cannot be used.
@@ -57,12 +57,12 @@ pub enum MeetError {
     /// CurveCP no longer works.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// There was no way in time.
+    /// The peer was not reached in time.
     #[error(
         "the peer was not reached within {0:.0?}, neither directly nor by a relay: is it still there, and does UDP leave this network?"
     )]
     Unreachable(Duration),
-    /// Both have the same key.
+    /// Both peers have the same key.
     #[error("the peer has this program's own key: a peer cannot talk to itself")]
     Oneself,
 }

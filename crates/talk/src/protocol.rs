@@ -30,12 +30,12 @@ const MOST_FRAME: usize = 1 + 8 + 8 + MOST_TEXT;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TalkId(pub [u8; 16]);
 
-/// What one peer sends the other.
+/// A frame that one peer sends to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// The first frame on every connection, from both sides.
     Hello {
-        /// What version the sender speaks.
+        /// The protocol version of the sender.
         version: u8,
         /// Which talk this connection belongs to.
         talk: TalkId,
@@ -44,11 +44,11 @@ pub enum Frame {
     },
     /// A message. Numbers begin at 1 and have no gaps.
     Message {
-        /// Its number.
+        /// The number of the message.
         number: u64,
-        /// When it was written, as Unix time in milliseconds by the sender's clock.
+        /// The time of the message, as Unix time in milliseconds by the sender's clock.
         sent_ms: u64,
-        /// What was written; at most [`MOST_TEXT`] bytes.
+        /// The text; at most [`MOST_TEXT`] bytes.
         text: String,
     },
     /// The sender has received all messages up to this one.
@@ -63,7 +63,7 @@ pub enum Frame {
     File {
         /// The file's number.
         file: u64,
-        /// What.
+        /// The frame about the file.
         frame: FileFrame,
     },
 }
@@ -72,13 +72,13 @@ pub enum Frame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The length cannot be that of a frame.
-    #[error("a frame of {0} bytes; the shortest has 1, the longest {MOST_FRAME}")]
+    #[error("a frame has {0} bytes; it must have 1 to {MOST_FRAME}")]
     Length(usize),
     /// The kind is not one of this version.
-    #[error("a frame of the unknown kind {0}")]
+    #[error("a frame has the unknown kind {0}")]
     Kind(u8),
     /// The fields are too short or too long for the kind.
-    #[error("a frame of kind {kind} with {bytes} bytes of fields")]
+    #[error("a frame of kind {kind} cannot have {bytes} bytes of fields")]
     Fields {
         /// The kind.
         kind: u8,
@@ -86,7 +86,7 @@ pub enum Malformed {
         bytes: usize,
     },
     /// The text is not UTF-8.
-    #[error("a message, or the name of a file, that is not UTF-8")]
+    #[error("a message or the name of a file is not UTF-8")]
     Text,
 }
 

@@ -153,7 +153,7 @@ pub struct QuicStream {
 }
 
 impl QuicStream {
-    /// Its connection, and the endpoint that drives that.
+    /// The connection of the stream, and the endpoint that drives the connection.
     pub(crate) fn connection(&self) -> (Connection, Endpoint) {
         (self.connection.clone(), self.endpoint.clone())
     }

@@ -12,7 +12,7 @@ mod server;
 pub use pairs::{DatagramAction, Limits, PairId, Pairs, TooManyPairs};
 pub use server::{PeerAnnounced, Relay, RelayHandle};
 
-/// What a peer proves its right to a pair with.
+/// A token that proves a peer's right to a pair.
 pub type Token = [u8; 16];
 
 /// Bytes of an announcement: as many as the smallest packet of CurveCP that a relay forwards has at least.

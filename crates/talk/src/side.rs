@@ -11,12 +11,12 @@ use crate::files::Need;
 use crate::protocol::{FileFrame, Frame, Outcome, TalkId};
 use crate::transfers::{Report, Source, Transfers, Upload};
 
-/// What the user wants.
+/// A command of the user.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Send a message, written at this Unix time in milliseconds.
     Send {
-        /// When it was written.
+        /// The time at which the user wrote the message.
         sent_ms: u64,
         /// The text.
         text: String,
@@ -29,11 +29,11 @@ pub enum Command {
     Offer(Upload),
     /// Take a file that the peer has offered.
     Take {
-        /// Its number.
+        /// The number of the file.
         file: u64,
         /// The name that the peer has given it. It is kept under a safe one, and beside a file that has it already.
         name: String,
-        /// Where it is to be kept.
+        /// The folder in which the file must be kept.
         folder: PathBuf,
     },
     /// Refuse a file of the peer's or take back one of ours, also while it is on its way.
@@ -42,7 +42,7 @@ pub enum Command {
     Leave,
 }
 
-/// One side of a talk. It outlives the connections that carry it.
+/// One side of a talk, which outlives the connections that carry it.
 pub struct Side {
     pub(crate) conversation: Conversation,
     transfers: Transfers,

@@ -1,4 +1,4 @@
-//! What both transports of talks keep to.
+//! Terms that both transports of talks share.
 
 use std::time::Duration;
 

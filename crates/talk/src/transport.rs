@@ -1,4 +1,4 @@
-//! What carries a talk, and the stream that it gives.
+//! The transport of a talk, and the stream that it provides.
 
 use std::fmt;
 use std::io;
@@ -61,7 +61,7 @@ pub enum PeerConnection {
 }
 
 impl PeerStream {
-    /// Its connection.
+    /// The connection of the stream.
     pub fn connection(&self) -> PeerConnection {
         match self {
             Self::CurveCp(stream) => PeerConnection::CurveCp(stream.connection().clone()),

@@ -55,7 +55,7 @@ pub fn browser() -> Option<Turn> {
 }
 
 impl Browser {
-    /// Its own page at this address, loaded, 1280 × 900 pixels large, in light colours.
+    /// Opens a new page at this address, loaded, 1280 × 900 pixels large, in light colours.
     pub fn open(&self, url: &str) -> Page {
         let page = self.blank();
         page.navigate(url);
@@ -113,7 +113,7 @@ pub struct Pixels {
 /// The keys held down.
 #[derive(Clone, Copy, Debug)]
 pub enum Held {
-    /// None.
+    /// Nothing is held.
     Nothing,
     /// Control.
     Control,
@@ -385,7 +385,7 @@ impl Page {
 /// Whether a page has a network.
 #[derive(Clone, Copy, Debug)]
 pub enum Network {
-    /// It has one.
+    /// The browser has a network.
     There,
     /// Every request fails.
     Lost,

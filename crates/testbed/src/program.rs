@@ -37,7 +37,7 @@ impl Program {
         program
     }
 
-    /// Its process id.
+    /// The program's process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -31,11 +31,11 @@ type Request = (Vec<i32>, String, Semantics);
 /// The origin of a search for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is a new one.
+    /// The search is new.
     New,
-    /// Another request is already running it.
+    /// Another request is already running the search.
     Shared,
-    /// It was finished before.
+    /// The search was finished before.
     Kept,
 }
 

@@ -16,7 +16,7 @@ use crate::opening::{IndexSource, Layout, OpenOptions};
 pub struct Contents {
     /// The file.
     pub path: PathBuf,
-    /// Its size.
+    /// The file's size.
     pub file_bytes: u64,
     /// The number of rows of each type.
     pub rows_by_type: BTreeMap<i32, u64>,
@@ -102,12 +102,12 @@ impl Database {
         Ok(Self { blocks, layout: options.layout, index, contents })
     }
 
-    /// Its contents.
+    /// The database's contents.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// Its layout.
+    /// The layout of the database.
     pub fn layout(&self) -> Layout {
         self.layout
     }

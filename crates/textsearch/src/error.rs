@@ -30,7 +30,7 @@ pub enum SearchError {
         /// The longest line that is accepted.
         limit_bytes: usize,
     },
-    /// There are more lines than can be numbered.
+    /// The file has more lines than can be numbered.
     #[error("{} has more than {} lines; divide it", path.display(), u32::MAX)]
     TooManyLines {
         /// The data file.

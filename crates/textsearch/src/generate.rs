@@ -89,9 +89,9 @@ pub struct Generate {
 /// The size of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// This many rows.
+    /// The number of rows.
     Rows(u64),
-    /// As many rows as are needed for this many bytes of file.
+    /// The number of bytes of the file; there are as many rows as it needs.
     Bytes(u64),
 }
 

@@ -71,9 +71,9 @@ fn ones(words: &[u64]) -> impl Iterator<Item = usize> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BlockAnswer {
     Nothing,
-    /// These, in the order of the file.
+    /// The lines, in the order of the file.
     Few(Box<[Line]>),
-    /// These, a bit for each line.
+    /// The lines, as a bit for each line.
     Many(Box<[u64]>),
     /// All lines of the requested types.
     All,

@@ -3,7 +3,8 @@
 /// The layout of sentences in memory, and the method of search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// As in the file; a search visits all rows and tests each one that is of its types. The basic server of the course.
+    /// The order of the file; a search visits all rows and tests each one that is of its types. The basic server of the
+    /// course.
     Flat,
     /// Type by type; a search tests the rows of its types, one after the other.
     ByType,
@@ -13,7 +14,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All, in the order in which they are listed to users.
+    /// Every layout, in the order in which they are listed to users.
     pub const ALL: [Self; 3] = [Self::Flat, Self::ByType, Self::Indexed];
 
     /// The name on command lines and in experiment files.

@@ -50,7 +50,7 @@ const SAMPLE_LINES: usize = 256;
 pub enum SearchMethod {
     /// Nothing matches.
     Nothing,
-    /// Each row of the types matches.
+    /// Every row of the types matches.
     Everything,
     /// Each row is tried separately.
     LineByLine,
@@ -66,7 +66,7 @@ pub enum SearchMethod {
 }
 
 impl SearchMethod {
-    /// All.
+    /// Every method.
     pub const ALL: [Self; 7] = [
         Self::Nothing,
         Self::Everything,
@@ -77,7 +77,7 @@ impl SearchMethod {
         Self::Regex,
     ];
 
-    /// Its name in metrics and explanations.
+    /// The search method's name in metrics and explanations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -377,7 +377,7 @@ fn cheapest(methods: &[(SearchMethod, f64)]) -> SearchMethod {
 struct Size {
     rows: f64,
     bytes: f64,
-    /// Of all rows.
+    /// The share of all rows.
     share: f64,
 }
 

@@ -66,16 +66,16 @@ pub struct NotText(&'static str);
 /// A request that a dialect cannot carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotCarry {
-    /// It has a line feed, which ends a request.
+    /// The pattern has a line feed, which ends a request.
     #[error("a request cannot have a line feed in it; write \\n in the pattern")]
     LineFeed,
-    /// It is too long.
+    /// The pattern is too long for a request.
     #[error("a request of more than {} bytes cannot be sent; make it shorter", utf::MESSAGE_BYTES)]
     TooLong,
 }
 
 impl Dialect {
-    /// Both, in the order in which they are listed to users.
+    /// Every dialect, in the order in which they are listed to users.
     pub const ALL: [Self; 2] = [Self::Lines, Self::Utf];
 
     /// The name on command lines and in experiment files.
@@ -189,14 +189,14 @@ pub fn fill_empty_rows(rows: &mut Vec<u8>, from: usize) {
 /// Reads an answer as its bytes arrive, and keeps none of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerReader {
-    /// Of [`Dialect::Lines`].
+    /// The reader of [`Dialect::Lines`].
     Lines {
         /// The last byte.
         at: At,
     },
-    /// Of [`Dialect::Utf`]: the incomplete message, which has 65,537 bytes at most.
+    /// The reader of [`Dialect::Utf`]: the incomplete message, which has 65,537 bytes at most.
     Utf {
-        /// Its bytes, including those of its length.
+        /// The message's bytes, including those of its length.
         message: Vec<u8>,
     },
 }
@@ -210,7 +210,7 @@ pub enum At {
     LineStart,
     /// A byte within a row.
     Within,
-    /// The same, in a row that reports an error.
+    /// A byte within a row that reports an error.
     Error,
     /// The end of the answer, or more of the error.
     ErrorEnd,

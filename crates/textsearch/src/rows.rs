@@ -33,7 +33,7 @@ pub enum Reading {
     Full,
     /// The next part is not done yet.
     Waiting,
-    /// These were the last rows; or the search ended early, see [`Search::failure`] and [`Search::is_cancelled`].
+    /// There are no more rows: the search has completed, or ended early, see [`Search::failure`] and [`Search::is_cancelled`].
     End,
 }
 

@@ -261,7 +261,7 @@ impl Search {
         self.signal(&given_back);
     }
 
-    /// Whether it was cancelled.
+    /// Whether the search was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -286,7 +286,7 @@ impl Search {
         (self.finished.load(Ordering::Relaxed), self.parts.len())
     }
 
-    /// How it runs, and why.
+    /// The plan of the search, with its reasons.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -1,6 +1,6 @@
 //! The semantics of patterns, as far as they can be chosen.
 
-/// What counts as a match of a pattern with a sentence.
+/// The condition for a match of a pattern with a sentence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Matching {
     /// Some part of the sentence matches, as with Java's `Matcher.find`.
@@ -13,10 +13,10 @@ pub enum Matching {
 /// Which characters `\d`, `\w`, `\s`, `\b`, `\p{Alpha}` and the like match, and which letters `(?i)` treats as equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alphabet {
-    /// Those of ASCII, as Java does without flags.
+    /// The letters of ASCII, as Java does without flags.
     #[default]
     Ascii,
-    /// Those of Unicode, as Java does with `(?U)`.
+    /// The letters of Unicode, as Java does with `(?U)`.
     Unicode,
 }
 
@@ -24,10 +24,10 @@ pub enum Alphabet {
 /// groups and `\X`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Backtracking {
-    /// They are rejected.
+    /// Patterns that need backtracking are rejected.
     #[default]
     Refuse,
-    /// They run by backtracking, with at most this many steps for each sentence.
+    /// Patterns that need backtracking may take at most this many steps for each sentence.
     Within {
         /// PCRE2's match limit.
         steps: u32,
@@ -45,7 +45,7 @@ impl Backtracking {
 /// The semantics of patterns, and their largest size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semantics {
-    /// What counts as a match.
+    /// The condition for a match.
     pub matching: Matching,
     /// Which characters count as letters and digits.
     pub alphabet: Alphabet,

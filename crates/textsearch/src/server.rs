@@ -87,7 +87,7 @@ pub struct TextSearch {
 /// The outcome of a request.
 #[derive(Clone, Debug)]
 pub enum Response {
-    /// These bytes, ready to be sent.
+    /// The bytes of the response, ready to be sent.
     Whole(Vec<u8>),
     /// Rows, which can be sent while they are found.
     Rows(RowSource),
@@ -135,9 +135,9 @@ struct Work {
 enum Making {
     /// Nothing was sent yet.
     Lines,
-    /// Its first rows were sent.
+    /// The first rows of the answer were sent.
     Begun(Arc<Answer>),
-    /// As one message.
+    /// The answer is one message.
     Message { rows: Rows, text: Vec<u8> },
 }
 

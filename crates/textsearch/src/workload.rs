@@ -38,7 +38,7 @@ pub struct Parameters {
 /// The source of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Requests {
-    /// They are drawn.
+    /// The requests are drawn at random.
     Drawn {
         /// The number of different requests.
         patterns: usize,
@@ -51,7 +51,7 @@ pub enum Requests {
         /// The number of types, numbered from 0.
         types: u32,
     },
-    /// They are in a file, one line `types;pattern` each, the most popular first.
+    /// The requests are in a file, one line `types;pattern` each, the most popular first.
     File(PathBuf),
 }
 
@@ -63,7 +63,7 @@ pub enum ParameterError {
     Patterns(usize),
     #[error("popularity is {0}; it must be 0 (all requests equally likely) or more, and finite")]
     Popularity(f64),
-    #[error("requests cannot ask for {asked} different types where there are {types}")]
+    #[error("requests cannot name {asked} different types, since the data have {types}; name fewer")]
     Types { asked: u32, types: u32 },
     #[error("cannot read {}: {reason}", path.display())]
     File { path: PathBuf, reason: io::Error },

@@ -8,9 +8,9 @@ use crate::formula::{NoFormula, TwoMoments};
 /// One approximation of the mean waiting time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Approximation {
-    /// Its author and year.
+    /// The author and year of the approximation.
     pub name: &'static str,
-    /// Its known error.
+    /// The known error of the approximation.
     pub known: &'static str,
     /// The mean waiting time, in s.
     pub waiting_s: f64,

@@ -36,15 +36,15 @@ pub enum BatchError {
 /// One model: its name, a description, its inputs, its quantities, and its function.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
-    /// Its name in rows.
+    /// The model's name in batch rows.
     pub name: &'static str,
     /// A description, in one line.
     pub about: &'static str,
-    /// Its inputs, separated by commas, with a description after a colon where necessary: `m=1` defaults to 1, `t?` is
-    /// needed for some quantities only, `slo_R_p*` has a number at its end.
+    /// The model's inputs, separated by commas, with a description after a colon where necessary: `m=1` defaults to 1,
+    /// `t?` is needed for some quantities only, `slo_R_p*` has a number at its end.
     pub inputs: &'static str,
-    /// Its quantities, separated by commas, as they are named in errors; a trailing `*` stands for any number, as in
-    /// `R_p*`.
+    /// The model's quantities, separated by commas, as they are named in errors; a trailing `*` stands for any number,
+    /// as in `R_p*`.
     pub quantities: &'static str,
     value: fn(&Inputs, &str) -> Result<Option<f64>, BatchError>,
 }
@@ -55,7 +55,7 @@ impl Model {
         self.quantities.split(',').map(str::trim)
     }
 
-    /// Whether it has an input of this name.
+    /// Whether the model has an input of this name.
     pub fn takes(&self, key: &str) -> bool {
         let name = |input: &'static str| input.split(['=', '?', ':']).next().unwrap_or(input).trim();
         self.inputs.split(',').map(name).any(|known| match known.strip_suffix('*') {
@@ -81,7 +81,7 @@ impl Model {
 const PARTS: &[&[Model]] =
     &[open::MODELS, closed::MODELS, plan::MODELS, scalability::MODELS, statistics::MODELS];
 
-/// All models, those of one part after the other.
+/// The models, those of one part after the other.
 pub fn models() -> impl Iterator<Item = &'static Model> {
     PARTS.iter().copied().flatten()
 }

@@ -36,11 +36,11 @@ pub struct ClosedNetwork {
 /// A station of a closed network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedStation {
-    /// Its name.
+    /// The name of the station.
     pub name: String,
-    /// What one request needs of one server over all its visits, waiting excluded, in seconds.
+    /// The demand of one request on one server over all its visits, waiting excluded, in seconds.
     pub demand_s: f64,
-    /// Its speed with the requests present.
+    /// The station's speed as a function of the requests present.
     pub serving: Serving,
 }
 
@@ -74,9 +74,9 @@ pub struct ClosedAnswer {
 /// The solution for a station of a closed network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedStationAnswer {
-    /// Its name.
+    /// The station's name.
     pub name: String,
-    /// What a request needs of it, in seconds.
+    /// The demand of a request on the station, in seconds.
     pub demand_s: f64,
     /// The time of a request at it over all its visits, waiting included, in seconds.
     pub response_s: f64,
@@ -136,7 +136,7 @@ impl ClosedStation {
         Self { name: name.into(), demand_s, serving: Serving::Delay }
     }
 
-    /// Its speed when it is full, in servers; infinite at a delay.
+    /// The station's speed when it is full, in servers; infinite at a delay.
     fn most_servers(&self) -> f64 {
         match &self.serving {
             Serving::Delay => f64::INFINITY,
@@ -145,7 +145,7 @@ impl ClosedStation {
         }
     }
 
-    /// Its speed with arbitrarily many requests, in servers.
+    /// The station's speed with arbitrarily many requests, in servers.
     fn last_servers(&self) -> f64 {
         match &self.serving {
             Serving::Rates(rates) => rates.last().copied().unwrap_or(0.0),

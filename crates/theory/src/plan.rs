@@ -63,7 +63,7 @@ pub enum Basis {
     Exact,
     /// By batch means of a simulation.
     Pilot {
-        /// Its customers after the warm-up.
+        /// The number of customers after the warm-up.
         customers: u64,
     },
 }
@@ -100,7 +100,7 @@ pub struct Warmup {
 /// cheapest number, warm-ups and the wider quantiles of Student's t included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Their number.
+    /// The number of repeats.
     pub repeats: u32,
     /// Requests of each, its warm-up included.
     pub requests_each: f64,
@@ -154,7 +154,7 @@ struct Spread {
     waiting: Moments,
 }
 
-/// Of a mean over requests.
+/// The moments of a mean over requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Moments {
     mean_s: f64,

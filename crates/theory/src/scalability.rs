@@ -38,9 +38,9 @@ impl Point {
 pub struct Parameter {
     /// The best value.
     pub value: f64,
-    /// Its 95 % interval by profile likelihood; an end is infinite if the data do not bound it.
+    /// The parameter's 95 % interval by profile likelihood; an end is infinite if the data do not bound it.
     pub interval: (f64, f64),
-    /// Its standard error by a linear approximation (Wald), for comparison with other tools.
+    /// The parameter's standard error by a linear approximation (Wald), for comparison with other tools.
     pub standard_error: f64,
 }
 

@@ -55,7 +55,7 @@ pub fn sweep(station: &Station) -> Option<Line<Answer>> {
     }
 }
 
-/// The same for a network: scales all arrivals from outside, or changes the number of users.
+/// Sweeps a network: scales all arrivals from outside, or changes the number of users.
 pub fn sweep_network(network: &Network) -> Option<Line<NetworkFormula>> {
     if let Some(population) = &network.population {
         let at = |users: f64| {

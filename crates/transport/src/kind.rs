@@ -26,10 +26,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in the order of reports.
+    /// Every kind of transport, in the order of reports.
     pub const ALL: [Self; 5] = [Self::Curve, Self::Tcp, Self::Tls, Self::Quic, Self::Https];
 
-    /// Its name in files, URLs and reports.
+    /// The transport's name in files, URLs and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Curve => curve::NAME,

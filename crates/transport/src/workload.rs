@@ -27,10 +27,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// Every operation.
     pub const ALL: [Self; 3] = [Self::Bulk, Self::Echo, Self::Handshake];
 
-    /// Its name in files and URLs.
+    /// The operation's name in files and URLs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bulk => "bulk",
@@ -39,7 +39,7 @@ impl Operation {
         }
     }
 
-    /// Its default number of bytes.
+    /// The operation's default number of bytes.
     pub fn usual_bytes(self) -> u64 {
         match self {
             Self::Bulk => 1_000_000,

@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long the last packets may take when the tunnel ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What a client of a tunnel is.
+/// Settings of a client of a tunnel.
 #[derive(Debug)]
 pub struct ClientSettings {
     /// The server.
@@ -166,7 +166,7 @@ impl Interface {
         Ok(Self { device, answer: opened.answer, server: opened.server })
     }
 
-    /// Whether it serves another connection, too: the addresses are the same, and no route covers the server.
+    /// Whether the interface serves another connection, too: the addresses are the same, and no route covers the server.
     fn fits(&self, settings: &ClientSettings, opened: &Opened) -> bool {
         let covers = |server: IpAddr| settings.routes.iter().any(|network| network.contains(&server));
         let is_beside = opened.server == self.server || !opened.server.is_some_and(covers);

@@ -1,4 +1,4 @@
-//! What can go wrong, worded for users.
+//! Errors of a tunnel, worded for users.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ pub enum TunnelError {
     /// The TUN device cannot be made.
     #[error("cannot create the TUN device {name}: {source}. {}", remedy(source))]
     Device {
-        /// Its name.
+        /// The name of the device.
         name: String,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The TUN device failed while the tunnel was up.
@@ -26,7 +26,7 @@ pub enum TunnelError {
         "the pool {pool} has no address for a client: give one of at least /{longest}, such as {example}"
     )]
     Pool {
-        /// As it was written.
+        /// The pool as the user wrote it.
         pool: String,
         /// The longest prefix.
         longest: u8,
@@ -44,11 +44,11 @@ pub enum TunnelError {
     /// The file of assigned addresses cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// All addresses are taken.
@@ -71,7 +71,7 @@ pub enum TunnelError {
     Route {
         /// The command.
         command: String,
-        /// What it said.
+        /// The reason that the server gave.
         reason: String,
     },
     /// The server refused the client.

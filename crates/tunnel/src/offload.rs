@@ -10,7 +10,7 @@ use tun_rs::{
 
 use crate::packet;
 
-/// Its bytes.
+/// The number of bytes of the header.
 pub(crate) const BYTES: usize = VIRTIO_NET_HDR_LEN;
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the sum of the transport is of the pseudo-header alone, the rest is left to hardware.

@@ -27,7 +27,7 @@ const JOINED_UDP: u8 = 1;
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Whether its kernel takes joined datagrams.
+    /// Whether the client's kernel takes joined datagrams.
     pub(crate) joined_udp: bool,
 }
 

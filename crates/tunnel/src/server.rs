@@ -26,12 +26,12 @@ use crate::{offload, packet, routes};
 /// A client that has not asked for addresses by then loses its session.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
-/// What a server of tunnels is.
+/// Settings of a server of tunnels.
 #[derive(Debug)]
 pub struct ServerSettings {
     /// The domain name that clients have to name.
     pub name: String,
-    /// Its key.
+    /// The server's key.
     pub keys: KeyDirectory,
     /// The address to listen on.
     pub listen: SocketAddr,
@@ -283,7 +283,7 @@ async fn request<R: AsyncRead + Unpin>(frames: &mut Frames<R>) -> Result<Request
 }
 
 impl Pool {
-    /// Its networks.
+    /// The pool's networks.
     fn networks(&self) -> impl Iterator<Item = IpNet> {
         self.server().networks()
     }

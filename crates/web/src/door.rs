@@ -23,9 +23,9 @@ pub(crate) struct Door {
 /// Which clients may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// All that can reach the address.
+    /// All clients that can reach the address.
     All,
-    /// Those with the token.
+    /// The clients that have the token.
     WithToken,
 }
 

@@ -36,13 +36,13 @@ impl RunId {
         &self.stamp
     }
 
-    /// Its part of a URL.
+    /// The run's part of a URL.
     pub(crate) fn address(&self) -> String {
         format!("{}/{}", encoded(&self.experiment), encoded(&self.stamp))
     }
 
-    /// Its folder under the results, if it is a run: a folder with a manifest, and no link leads out of the results. `results` is
-    /// a canonical path.
+    /// The run's folder under the results, if it is a run: a folder with a manifest, and no link leads out of the results.
+    /// `results` is a canonical path.
     pub(crate) fn folder(&self, results: &Path) -> Option<PathBuf> {
         let above = if self.experiment == HERE { results.to_owned() } else { results.join(&self.experiment) };
         let folder = above.join(&self.stamp).canonicalize().ok()?;

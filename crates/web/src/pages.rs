@@ -64,7 +64,7 @@ pub(crate) struct RunPage<'a> {
 }
 
 impl RunPage<'_> {
-    /// Why the run failed, if it did.
+    /// The reason why the run failed, if it did.
     fn why(&self) -> Option<&str> {
         match &self.seen.state {
             crate::run::State::Failed(why) => Some(why),
@@ -91,7 +91,7 @@ impl RunPage<'_> {
 pub(crate) struct ResumePage<'a> {
     pub(crate) build: &'a str,
     pub(crate) id: RunId,
-    /// Whether this user started it on this machine.
+    /// Whether this user started the run on this machine.
     pub(crate) is_ours: bool,
     pub(crate) command: String,
     pub(crate) experiment: String,

@@ -20,20 +20,20 @@ const MOST_SETTINGS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub(crate) enum State {
-    /// It is running.
+    /// The run is running.
     Running,
     /// Every trial is done.
     Done,
-    /// It was stopped or killed, and can be resumed.
+    /// The run was stopped or killed, and can be resumed.
     Interrupted,
-    /// It failed for this reason, and can be resumed.
+    /// The run failed for this reason, and can be resumed.
     Failed(String),
     /// The record of a single load, which has no trials.
     Recorded,
 }
 
 impl State {
-    /// Its name, which is also its CSS class.
+    /// The run's name, which is also its CSS class.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -44,7 +44,7 @@ impl State {
         }
     }
 
-    /// Whether it can be resumed.
+    /// Whether the run can be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
         matches!(self, Self::Interrupted | Self::Failed(_))
     }
@@ -74,7 +74,7 @@ pub(crate) struct Run {
     pub(crate) trials_done: u64,
     /// The number of planned trials, where that is known.
     pub(crate) trials_planned: Option<u64>,
-    /// Whether it has a report, and therefore a picture.
+    /// Whether the run has a report, and therefore a picture.
     pub(crate) has_report: bool,
     /// The searched text, in lower case.
     searched: String,

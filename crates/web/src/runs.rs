@@ -23,7 +23,7 @@ pub(crate) const ON_A_PAGE: usize = 40;
 /// The list of runs.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// As a canonical path.
+    /// The folder of results, as a canonical path.
     results: PathBuf,
     seen: Mutex<RunCache>,
 }

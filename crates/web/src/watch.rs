@@ -26,9 +26,9 @@ const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(crate) struct RunStatus {
     pub(crate) state: State,
-    /// Whether it has a report that is newer than its end.
+    /// Whether the run has a report that is newer than its end.
     pub(crate) has_report: bool,
-    /// Its live state, if it ever wrote one.
+    /// The run's live state, if it ever wrote one.
     pub(crate) live: Option<Arc<Live>>,
     /// The error of a failed attempt to resume it.
     pub(crate) note: Option<String>,

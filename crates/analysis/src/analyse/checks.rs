@@ -13,7 +13,7 @@ use kendall_experiment::Combination;
 use kendall_experiment::RunFolder;
 
 impl Measurement {
-    /// What the rows of a combination's trials say of the assumptions; their place is the caller's.
+    /// Checks the assumptions with the rows of a combination's trials; their place is the caller's.
     pub(super) fn checks(&self, run: &RunFolder, combination: &Combination, sample: &Sample) -> Vec<Finding> {
         let (servers, discipline) = (run.experiment().system.station)(&combination.server);
         // The distribution matters only without service times from the server; a model then assumes exponential ones.

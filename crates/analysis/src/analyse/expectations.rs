@@ -1,4 +1,5 @@
-//! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
+//! The expectations of each combination with their measurements, and the intervals that stayed wider than
+//! requested.
 
 use kendall_evidence::expect::{Expectation, ExpectationVerdict, Judged, Measure};
 

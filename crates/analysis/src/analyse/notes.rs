@@ -49,7 +49,7 @@ fn with_levels<'l>(run: &'l RunFolder, levels: &[Level]) -> Option<&'l Combinati
     })
 }
 
-/// Where and with what it ran, by name.
+/// The machine and the programs of the run, by name.
 pub(super) fn machine(manifest: &Manifest) -> Vec<(String, String)> {
     let Manifest { kendall, machine, git_revision, link, .. } = manifest;
     let gib = machine.memory_bytes as f64 / f64::from(1 << 30);

@@ -14,9 +14,9 @@ use kendall_system::System;
 /// The points of a run that differ in their load only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
-    /// The other factors' values, as "length 3, workers 2"; empty where only the load varies.
+    /// The values of the other factors, as "length 3, workers 2"; empty where only the load varies.
     pub group: String,
-    /// What was measured.
+    /// The measured points.
     pub points: Vec<Observation>,
     /// Conditions of the load that the models ignore.
     pub doubts: Vec<String>,

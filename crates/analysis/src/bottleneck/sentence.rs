@@ -9,7 +9,7 @@ use super::{Bottleneck, GeneratorLimit, LIMITS};
 
 /// A server that uses and wants no more cores than this is idle.
 const IDLE: f64 = 0.05;
-/// What ends the wait for a delayed acknowledgement.
+/// The remedy for a wait for a delayed acknowledgement.
 pub const NO_DELAY: &str = "Set TCP_NODELAY on the server's sockets, or write head and body with one call";
 
 fn percent(share: f64) -> String {

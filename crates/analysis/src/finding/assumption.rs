@@ -1,4 +1,4 @@
-//! Which checks of assumptions are worth a sentence, and all of them as a table.
+//! Selection of the checks of assumptions that are worth a sentence, and a table of all.
 
 use kendall_evidence::check::{AssumptionVerdict, Check, Finding as Checked, SIGNIFICANT};
 
@@ -9,7 +9,7 @@ use kendall_stats::number::{NONE, percent, significant};
 /// The number of broken assumptions on the first screen; the table has them all.
 const MOST: usize = 3;
 
-/// What other findings of a report say, with numbers of all trials: it is not said twice.
+/// The checks that other findings of a report cover, with numbers of all trials.
 const SAID_ELSEWHERE: [Check; 9] = [
     Check::LittlesLaw,
     Check::Loss,

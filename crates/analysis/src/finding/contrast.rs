@@ -24,7 +24,7 @@ pub struct Contrast {
     pub most: (String, Estimate),
     pub shorter: usize,
     pub longer: usize,
-    /// So near to each other that the difference does not matter.
+    /// The number of points at which the two levels differ by too little to matter.
     pub alike: usize,
     pub of: usize,
 }
@@ -77,7 +77,7 @@ fn contrast(report: &Report, factor: &Factor, first: &str, level: &str) -> Optio
 }
 
 impl Contrast {
-    /// How far from alike it is at most.
+    /// The largest distance of a ratio from 1, as a logarithm.
     fn distance(&self) -> f64 {
         self.least.1.value.ln().abs().max(self.most.1.value.ln().abs())
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Contrast {
             return f.write_str(".");
         }
         let untold = of - shorter - longer - alike;
-        write!(f, ", the least of {of} points, and {} × at {}, the most:", cell(most), most.0)?;
+        write!(f, ", the smallest ratio of {of} points, and {} × at {}, the largest:", cell(most), most.0)?;
         let parts = [
             (shorter, "shorter"),
             (longer, "longer"),

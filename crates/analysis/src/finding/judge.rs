@@ -130,7 +130,8 @@ fn ranges(report: &Report) -> Vec<Finding> {
     report.groups().into_iter().filter_map(range).collect()
 }
 
-/// The same for categories, which have no order to go along. All count: what they differ in may be that they are steady.
+/// The extremes over categories, which have no order. All points count, since categories may differ in whether they are
+/// steady.
 fn extremes(report: &Report) -> Vec<Finding> {
     let mean_s = |point: &Point| point.measured.response.mean_s.value;
     let mut points: Vec<&Point> = report.points.iter().collect();
@@ -149,7 +150,7 @@ fn extremes(report: &Report) -> Vec<Finding> {
     }]
 }
 
-/// What the measurement says of one model: where it agrees, and its worst miss.
+/// The verdict of the measurement on one model: the points where the two agree, and the worst miss.
 fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
     let (mut agreeing, mut judged, mut untold, mut ways) = (0, 0, 0, Vec::new());
     let mut misses: Vec<(&Point, PredictedBy, f64)> = Vec::new();

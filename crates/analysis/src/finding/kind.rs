@@ -21,13 +21,13 @@ use crate::replay::{Replayed, times_narrower};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
 pub enum Finding {
-    /// What the run says of the station, request by request.
+    /// The result of the replay of the run through the station.
     Replayed(Replayed),
     /// The range of the measured mean response time, over the points where it does not grow.
     Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
     /// The least and the largest measured mean response time over categories.
     Extremes { least: String, least_s: f64, most: String, most_s: f64 },
-    /// One way of doing the same beside another.
+    /// A comparison of two levels of a factor.
     Contrast(Contrast),
     /// A model that predicts the measured mean response time.
     Agreement { model: String, ways: Vec<PredictedBy>, agreeing: usize, of: usize, untold: usize },
@@ -91,11 +91,11 @@ pub enum Finding {
     TooNarrow { place: String, half_width_s: f64, expected_s: f64, also: Vec<String> },
     /// No interval, because there is one trial only.
     NoInterval { places: Vec<String> },
-    /// What the laboratory has to say of the run as a whole.
+    /// A doubt of the laboratory about the run as a whole.
     Told { sentence: String },
     /// The warm-ups that were found and left out: requests of how many, and the least, the median and the longest time.
     LeftOut { trials: usize, left_out: u64, sent: u64, least_s: f64, median_s: f64, most_s: f64 },
-    /// What limits the server where it used most.
+    /// The resource that limits the server in the trial in which it used most.
     Limited { place: String, limit: Bottleneck },
     /// Which of the machine's own limits the best trial came up against.
     MachineLimit { place: String, throughput_per_s: f64, binding: Binding },
@@ -104,7 +104,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// What it means to the reader.
+    /// The meaning of the finding for the reader.
     pub fn severity(&self) -> Severity {
         match self {
             Self::GeneratorLimited { .. }
@@ -188,7 +188,7 @@ impl Finding {
                 let (least_s, most_s) = (time(*least_s), time(*most_s));
                 write!(
                     f,
-                    "The mean response time is least at {least}, {least_s}, and most at {most}, {most_s}."
+                    "The mean response time is shortest at {least}, {least_s}, and longest at {most}, {most_s}."
                 )
             }
             Self::Agreement { model, ways, agreeing, of, untold } => {
@@ -361,7 +361,8 @@ impl Finding {
             }
             Self::Wrong { place, wrong, sent, also } => {
                 let share = percent(*wrong as f64 / *sent as f64);
-                write!(f, "At {place} {wrong} of {sent} requests ({share}) had a wrong answer.")?;
+                write!(f, "At {place} {wrong} of {sent} requests ({share}) had a wrong answer; ")?;
+                f.write_str("their response times do not measure the service.")?;
                 write_also(f, also)
             }
             Self::TooWide { places, worst_relative } => {
@@ -381,11 +382,18 @@ impl Finding {
                 write_also(f, also)
             }
             Self::NoInterval { places } => {
-                write!(f, "At {} there is no interval: an interval needs at least two trials.", few(places))
+                write!(
+                    f,
+                    "At {} there is no interval: an interval needs at least two trials. Run more trials.",
+                    few(places)
+                )
             }
             Self::Told { sentence } => write!(f, "{}.", sentence.trim_end_matches('.')),
             Self::Unfinished { done, planned } => {
-                write!(f, "{done} of {planned} trials ran: the experiment was interrupted.")
+                write!(
+                    f,
+                    "{done} of {planned} trials ran: the experiment was interrupted. Continue it with kendall run --resume."
+                )
             }
             _ => unreachable!("its severity is Doubt"),
         }
@@ -397,7 +405,7 @@ fn the(group: &str) -> String {
     if group.is_empty() { "The".to_owned() } else { format!("With {group} the") }
 }
 
-/// The same at other places.
+/// Writes the other places at which the same finding holds.
 fn write_also(f: &mut fmt::Formatter<'_>, also: &[String]) -> fmt::Result {
     if also.is_empty() { Ok(()) } else { write!(f, " The same holds at {}.", few(also)) }
 }

@@ -21,7 +21,7 @@ pub enum PredictedBy {
 pub enum Answers {
     /// No formula has one.
     None,
-    /// Some formula has one, for a station with limited room.
+    /// Some formula has an answer, for a station with limited capacity.
     Some,
 }
 
@@ -29,9 +29,9 @@ pub enum Answers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trend {
-    /// They were seen to grow.
+    /// Response times grow during the trial.
     Rising,
-    /// They were not.
+    /// Response times do not grow during the trial.
     Steady,
 }
 
@@ -43,7 +43,7 @@ pub enum Reason {
     ServiceVariation {
         /// The law that the model assumes.
         assumed: AssumedLaw,
-        /// Its squared coefficient of variation.
+        /// The squared coefficient of variation of that law.
         assumed_scv: f64,
         /// The measured one.
         seen_scv: f64,

@@ -1,17 +1,17 @@
-//! What a finding means to the reader.
+//! The meaning of a finding for the reader.
 
 use kendall_evidence::check::Check;
 use serde::{Deserialize, Serialize};
 
-/// What a finding means to the reader.
+/// The meaning of a finding for the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It answers the question.
+    /// The finding answers the question of the experiment.
     Answer,
-    /// It explains something.
+    /// The finding explains a result.
     Note,
-    /// It is a reason not to trust a number.
+    /// The finding is a reason to doubt a number.
     Doubt,
 }
 

@@ -8,7 +8,7 @@ use kendall_stats::number::{count, counted, percent, significant, time};
 
 use super::{Checked, Doubt, GeneratorVerdict, Limit, Remark, Trust, WaitCause};
 
-/// From this share of failed requests on, the first line of a result is about them.
+/// The share of failed requests from which on the first line of a result is about them.
 const FAILED_SHARE: f64 = 0.01;
 
 impl GeneratorVerdict {
@@ -95,7 +95,7 @@ fn only_status(run: &RunSummary) -> Option<u16> {
 }
 
 impl Checked {
-    /// What it is called in a table.
+    /// The check's name in a table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rate => "rate",
@@ -155,7 +155,7 @@ impl fmt::Display for Limit {
 }
 
 impl Remark {
-    /// The same without its figures, so that all trials of a run say it once.
+    /// The remark without its figures, so that trials with the same remark share one sentence.
     pub fn brief(&self) -> &'static str {
         match self {
             Self::Late { timing: Timing::Sleep, .. } => {

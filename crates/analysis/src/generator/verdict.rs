@@ -12,11 +12,11 @@ pub struct GeneratorVerdict {
     pub trust: Trust,
     /// Every check, held or not.
     pub checks: Vec<Check>,
-    /// Why the generator limited the run, each as a clause; none where it did not.
+    /// The reasons why the generator limited the run, each as a clause; none where it did not.
     pub limits: Vec<Limit>,
     /// Other reasons to doubt the run.
     pub doubts: Vec<Doubt>,
-    /// What the generator did imperfectly, by too little to break the figures.
+    /// Faults of the generator that are too small to affect the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
 }
@@ -30,11 +30,11 @@ pub enum Trust {
     Trustworthy,
     /// The generator did its part, and still something may have changed what was seen.
     Doubtful,
-    /// What was measured is partly the generator.
+    /// The figures describe the generator as much as the server.
     GeneratorLimited,
 }
 
-/// What is checked.
+/// A property of the load that a run checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
@@ -44,7 +44,7 @@ pub enum Checked {
     Lag,
     /// The share of a core that the generator used.
     Processor,
-    /// How long it was kept waiting for one.
+    /// The time for which the generator was ready to run and waited for a core.
     RunQueue,
     /// The law of the gaps between sends.
     Gaps,
@@ -56,21 +56,21 @@ pub enum Checked {
     Connections,
 }
 
-/// One check of a run: what was asked, and what was found.
+/// One check of a run: the requested value and the measured one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What.
+    /// The property.
     pub what: Checked,
-    /// What should be, in words.
+    /// The requested value, in words.
     pub asked: String,
-    /// What was, in words.
+    /// The measured value, in words.
     pub found: String,
     /// Whether that is so; `None` where there is too little to say, or nothing was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
 }
 
-/// Why a generator limited what it was to measure.
+/// A reason why a generator limited its own measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -78,37 +78,37 @@ pub enum Limit {
     Late {
         /// 99 % left at most this late, in seconds.
         lag_p99_s: f64,
-        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        /// The share that the lag has of the mean, the median or the 99th percentile of the response times, whichever is largest.
         #[serde(default)]
         share: f64,
     },
-    /// It had hardly any time to spare.
+    /// The generator's thread had hardly any time to spare.
     Busy {
         /// The share of one core that it used.
         core_share: f64,
     },
-    /// Others kept it from its core.
+    /// Other programs kept the generator from its core.
     Waited {
         /// The share of the run that it was ready and did not run.
         share: f64,
     },
-    /// It sent at another rate than was due.
+    /// The rate of the sends differs from the rate that was due.
     Rate {
         /// Sends over what was due.
         ratio: f64,
     },
-    /// Its sends came by another law than was asked for.
+    /// The gaps between sends follow another law than was requested.
     Gaps {
         /// The coefficient of variation of the gaps.
         cv: f64,
-        /// That of the law.
+        /// The coefficient of variation of the requested law.
         asked: f64,
     },
-    /// Its sends bunched otherwise than was asked for.
+    /// The sends were more or less bunched than the requested law makes them.
     Dispersion {
         /// The index of dispersion of the sends per millisecond.
         index: f64,
-        /// That of the law.
+        /// The index of dispersion of the requested law.
         asked: f64,
     },
     /// Connections failed, and requests with them, because it had no port or file left.
@@ -116,7 +116,7 @@ pub enum Limit {
         /// How many.
         count: u64,
     },
-    /// Its books do not balance.
+    /// The generator's counts contradict Little's law.
     Little {
         /// Arrival rate × response over the number present, less 1.
         gap: f64,
@@ -131,14 +131,14 @@ pub enum Remark {
     Late {
         /// 99 % left at most this late, in seconds.
         lag_p99_s: f64,
-        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        /// The share that the lag has of the mean, the median or the 99th percentile of the response times, whichever is largest.
         share: f64,
         /// How the generator waited for the next send.
         timing: Timing,
     },
 }
 
-/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
+/// A reason to doubt a run that does not lie in its generator. Its sentence is its `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
@@ -150,9 +150,9 @@ pub enum Doubt {
     Connections {
         /// How many.
         waited: u64,
-        /// Of how many.
+        /// The number of requests that were sent.
         sent: u64,
-        /// What explains the wait without a lack of connections, if anything was seen.
+        /// The cause of the wait, if something other than a lack of connections explains it.
         #[serde(default)]
         cause: WaitCause,
     },
@@ -186,17 +186,17 @@ pub enum WaitCause {
 pub struct Crowding {
     /// The cores that the generator used.
     pub used_cores: f64,
-    /// Those of the server.
+    /// The number of cores that the server used.
     pub server_cores: f64,
 }
 
-/// What a verdict says of the generator's process, for the search for a server's bottleneck.
+/// The verdict on the generator's process, for the search for a server's bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessJudged {
-    /// It sent on schedule and had time to spare.
+    /// The generator sent on schedule and had time to spare.
     Sound,
-    /// It sent so late that it shows in the response times.
+    /// The generator sent so late that the lag affects the response times.
     Late,
-    /// It had hardly any time to spare.
+    /// The generator's thread had hardly any time to spare.
     Busy,
 }

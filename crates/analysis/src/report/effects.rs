@@ -1,4 +1,4 @@
-//! What the factors of an experiment do to one measure.
+//! The effects of an experiment's factors on one measure.
 
 use kendall_evidence::effects::Effects;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct EffectsSeen {
     /// On what: "mean response".
     pub of: String,
-    /// What they are.
+    /// The effects.
     pub effects: Effects,
 }

@@ -1,4 +1,4 @@
-//! What was expected of a system at one combination, judged.
+//! The expectations of a system at one combination, judged.
 
 use kendall_evidence::expect::Judged;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct ExpectedAt {
     /// Factor and value, as in [`crate::report::point::Point::settings`].
     pub settings: Vec<(String, String)>,
-    /// What was expected, what was seen, and the verdict.
+    /// The expectation, the measurement, and the verdict.
     pub judged: Judged,
 }

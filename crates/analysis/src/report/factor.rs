@@ -1,21 +1,21 @@
-//! What was varied in an experiment, and how its values read.
+//! The factors of an experiment, and the wording of their values.
 
 use serde::{Deserialize, Serialize};
 
 /// Something that was varied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Its name, as in the experiment file: "rate".
+    /// The factor's name, as in the experiment file: "rate".
     pub name: String,
     /// The unit of its values, as it follows a number: "/s", "ms"; empty without one.
     pub unit: String,
-    /// How its values are shown.
+    /// How the factor's values are shown.
     #[serde(default)]
     pub kind: FactorKind,
-    /// Whether it is a setting of the generator, not of the system: a rate, a number of clients.
+    /// Whether the factor is a setting of the generator, not of the system: a rate, a number of clients.
     #[serde(default)]
     pub is_load: bool,
-    /// Its values, as text without the unit.
+    /// The factor's values, as text without the unit.
     pub values: Vec<String>,
 }
 
@@ -26,12 +26,12 @@ pub enum FactorKind {
     /// Along a line of numbers.
     #[default]
     Number,
-    /// One beside the other.
+    /// The levels are categories, shown one beside another.
     Category,
 }
 
 impl Factor {
-    /// Its name with its unit in brackets: "rate [1/s]".
+    /// The factor's name with its unit in brackets: "rate [1/s]".
     pub fn title(&self) -> String {
         let Self { name, unit, .. } = self;
         match unit.as_str() {

@@ -1,15 +1,16 @@
-//! What the machine itself allows, beside what a trial used of it.
+//! The limits of the machine, and the part that a trial used.
 
 use serde::{Deserialize, Serialize};
 
-/// What a trial used of the machine's limits: the one of the highest throughput among points that differ in the first factor only.
+/// The part of the machine's limits that a trial used: the trial of the highest throughput among points that differ in the first
+/// factor only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitsUsed {
-    /// Its point, as an index into `Report::points`.
+    /// The index of the trial's point in `Report::points`.
     pub point: usize,
     /// The name of its folder.
     pub trial: String,
-    /// Its throughput.
+    /// The trial's throughput.
     pub throughput_per_s: f64,
     /// Each limit, in the order of the system, and the processors at the end.
     pub uses: Vec<LimitUse>,
@@ -18,26 +19,26 @@ pub struct LimitsUsed {
     pub missing: Vec<String>,
 }
 
-/// One limit, and what requests use of it.
+/// One limit, and the part of it that requests use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitUse {
-    /// Its name.
+    /// The limit's name.
     pub name: String,
-    /// What it is measured in.
+    /// The unit of the limit.
     pub unit: LimitUnit,
-    /// What the machine allows, in this unit.
+    /// The measured limit of the machine, in this unit.
     pub allowed: f64,
-    /// What a request uses: how many of it, or seconds of a core.
+    /// The use of a request: a number of units, or seconds of a core.
     pub per_request: f64,
-    /// What other programs used of it, in this unit, as far as that is known.
+    /// The use by other programs, in this unit, as far as it is known.
     #[serde(default)]
     pub others: f64,
-    /// Whether it is the processors as a whole, of which other limits are a part.
+    /// Whether the limit is that of all processors together, of which other limits are a part.
     #[serde(default)]
     pub is_whole_machine: bool,
 }
 
-/// What a limit is measured in.
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitUnit {

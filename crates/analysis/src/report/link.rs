@@ -11,7 +11,7 @@ pub struct TrialLink {
     pub trial: String,
     /// How the link was emulated: "user-space over veth, namespaces as root".
     pub emulated: String,
-    /// How that differs from a link of packets, where it does.
+    /// The difference between the emulation and a link of packets, where there is one.
     #[serde(default)]
     pub differs: Option<String>,
     /// Each of its properties, each way.
@@ -21,22 +21,22 @@ pub struct TrialLink {
     pub late_s: Option<[f64; 3]>,
 }
 
-/// One property of one way of a link, asked and measured.
+/// One property of a link in one direction, requested and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkProperty {
     /// The way: "up" is from client to server, "down" back.
     pub way: String,
-    /// What it is.
+    /// The quantity.
     pub quantity: LinkQuantity,
-    /// What was asked for; `None` where nothing was, as for a rate without limit.
+    /// The requested value; `None` if none was requested, as for a rate without limit.
     pub asked: Option<f64>,
-    /// What was measured; `None` where that was not possible.
+    /// The measured value; `None` if it could not be measured.
     pub measured: Option<Estimate>,
     /// Whether both agree, within the precision of the measurement.
     pub holds: Option<bool>,
 }
 
-/// What of a link is measured.
+/// A measured quantity of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkQuantity {
@@ -51,7 +51,7 @@ pub enum LinkQuantity {
 }
 
 impl LinkQuantity {
-    /// Its name in a sentence.
+    /// The quantity's name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delay => "delay",

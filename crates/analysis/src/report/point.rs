@@ -1,4 +1,4 @@
-//! One combination of factors: what was measured there, and what formulas and simulation say of it.
+//! One combination of factors, with its measurements and the answers of formulas and simulation.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::factor::value_of;
 
-/// One combination of factors: what was measured there, and what the models say of it.
+/// One combination of factors, with its measurements and the answers of the models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Factor and value, as text without the unit, in the order of `Report::factors`.
@@ -53,14 +53,14 @@ pub struct Point {
     pub expected: Option<ExpectedWidth>,
 }
 
-/// One model beside the measurement: a station, answered by formula and by simulation.
+/// The answers of one model, by formula and by simulation, for comparison with the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modelled {
     /// The station in Kendall's notation, as it stands in the experiment.
     pub notation: String,
-    /// What queueing theory says.
+    /// The answer of queueing theory.
     pub formula: Modelling,
-    /// What the simulator says.
+    /// The answer of the simulator.
     pub simulation: Modelling,
 }
 
@@ -68,9 +68,9 @@ pub struct Modelled {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Modelling {
-    /// Its answer.
+    /// The answer of the formula or the simulation.
     Answer(Box<Answer>),
-    /// Why it has none, as a clause: "utilisation is 1.31, so the queue grows without bound".
+    /// The reason why the model has no answer, as a clause: "utilisation is 1.31, so the queue grows without bound".
     NoAnswer(String),
 }
 
@@ -96,9 +96,9 @@ impl<E: fmt::Display> From<Result<Answer, E>> for Modelling {
 /// The service times that the server stamped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceSeen {
-    /// Their mean.
+    /// The mean of the service times.
     pub mean_s: f64,
-    /// Their squared coefficient of variation: variance / mean².
+    /// The squared coefficient of variation of the service times: variance / mean².
     pub scv: f64,
     /// How many there are.
     pub n: u64,
@@ -116,7 +116,7 @@ pub struct ServiceSpread {
 }
 
 impl ServiceSpread {
-    /// Whether it has an interval, and a share of each.
+    /// Whether the spread has an interval, and a share of each.
     pub fn is_whole(&self) -> bool {
         self.edges_s.len() == self.shares.len() + 1 && !self.shares.is_empty()
     }
@@ -149,9 +149,9 @@ pub struct Curve {
 /// Half the width of the 95 % interval that theory expects of the mean of these requests, at this station, in these trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExpectedWidth {
-    /// Of the mean response time, in seconds.
+    /// The expected width for the mean response time, in seconds.
     pub response_s: f64,
-    /// Of the mean waiting time, in seconds, where requests wait.
+    /// The expected width for the mean waiting time, in seconds, where requests wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_s: Option<f64>,
     /// The chance that the trials' means spread as little as they did, or less; `None` if the trials are too few or too short for
@@ -177,7 +177,7 @@ impl Point {
         self.models.iter().filter_map(|model| model.simulation.answer()).any(is_of_runs)
     }
 
-    /// What the model with this notation says here.
+    /// The answers of the model with this notation at this point.
     pub fn model(&self, notation: &str) -> Option<&Modelled> {
         self.models.iter().find(|model| model.notation == notation)
     }

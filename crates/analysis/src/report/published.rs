@@ -10,9 +10,9 @@ use crate::report::trial::TrialLine;
 /// A table of figures that others published of the same experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Where they stand in print.
+    /// The source in print.
     pub source: String,
-    /// What they measure.
+    /// The measure of the figures.
     pub measure: Measure,
     /// The unit of the values: one of [`Measure::units`].
     pub unit: String,
@@ -32,7 +32,7 @@ pub struct PublishedRow {
 }
 
 impl Point {
-    /// What was measured of a published figure's measure at this point, if it was.
+    /// The measured value of a published figure's measure at this point, if there is one.
     pub fn measured_of(&self, measure: &Measure) -> Option<Estimate> {
         let answer = &self.measured;
         match measure {
@@ -55,7 +55,7 @@ impl Point {
 }
 
 impl TrialLine {
-    /// What was measured of a published figure's measure in this trial, if that is kept.
+    /// The measured value of a published figure's measure in this trial, if it is kept.
     pub fn measured_of(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::MeanResponse => self.response_s,
@@ -66,7 +66,7 @@ impl TrialLine {
 }
 
 impl Published {
-    /// What was measured at the point of a row, in the unit of the table, if it was.
+    /// The measured value at the point of a row, in the unit of the table, if there is one.
     pub fn measured(&self, point: &Point) -> Option<Estimate> {
         let (_, per_unit) = self.measure.units().iter().find(|(unit, _)| *unit == self.unit)?;
         let Estimate { value, interval } = point.measured_of(&self.measure)?;

@@ -1,4 +1,4 @@
-//! What server, generator and machine used in a trial that was watched.
+//! The use of resources by server, generator and machine in a trial that was watched.
 
 use kendall_probe::{Profile, Summary};
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::bottleneck::Bottleneck;
 use crate::request_split::RequestSplit;
 
-/// What was seen while a trial ran.
+/// The measurements of resources while a trial ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
     /// The trial.
     pub trial: String,
-    /// Its point, if it is in the answers.
+    /// The index of the trial's point, if it is in the answers.
     pub point: Option<usize>,
-    /// What server, generator and machine used.
+    /// The use of resources by server, generator and machine.
     pub summary: Summary,
-    /// What limited the server.
+    /// The resource that limited the server.
     pub limit: Option<Bottleneck>,
     /// Where the time of one request went in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ impl Resources {
         self.summary.server.as_ref().map_or(0.0, |server| server.cpu_cores)
     }
 
-    /// Of several trials the one in which the server used most.
+    /// The one of several trials in which the server used most.
     pub fn busiest(all: &[Self]) -> Option<&Self> {
         all.iter().max_by(|a, b| a.server_cores().total_cmp(&b.server_cores()))
     }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was fitted to the points of a group, which differ in the first factor only.
+/// The curve fitted to the points of a group, which differ in the first factor only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// The values of the factors after the first, as in [`crate::report::point::Point::settings`]; empty with one factor.
     pub group: Vec<(String, String)>,
-    /// Where a model of it is used best.
+    /// The load at which a model of the system is used best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<Knee>,
     /// The universal scalability law through its points.
@@ -15,7 +15,7 @@ pub struct Scaling {
     pub usl: Option<UslSeen>,
 }
 
-/// Where a system is used best: the most throughput for its mean response time (Kleinrock 1979: power).
+/// The load at which a system is used best: the most throughput for its mean response time (Kleinrock 1979: power).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// The model, as in [`crate::report::point::Modelled::notation`].

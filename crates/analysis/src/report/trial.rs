@@ -1,27 +1,27 @@
-//! One trial: what was sent, what became of it, and how far it can be trusted.
+//! One trial: the requests sent, their outcomes, and the reasons to trust or doubt it.
 
 use kendall_record::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// One trial: what was sent, what became of it, and how far it can be trusted.
+/// One trial: the requests sent, their outcomes, and the reasons to trust or doubt it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialLine {
     /// The name of its folder: "001-rate=20,length=3".
     pub id: String,
-    /// Its point, as an index into `Report::points`; `None` if no request was answered.
+    /// The trial's point, as an index into `Report::points`; `None` if no request was answered.
     pub point: Option<usize>,
     /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
     pub seed: u64,
-    /// Its own mean response time.
+    /// The trial's own mean response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_s: Option<f64>,
-    /// Its own 99th percentile of the response time, if there were enough requests.
+    /// The trial's own 99th percentile of the response time, if there were enough requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p99_s: Option<f64>,
-    /// Its own mean of weight × response time.
+    /// The trial's own mean of weight × response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_response_s: Option<f64>,
-    /// How its requests ended.
+    /// The counts of the trial's requests by outcome.
     pub counts: Counts,
     /// Mean number in the system over throughput × mean response, less 1 (Little's law says 0); `None` where the
     /// trial did not drain.
@@ -35,7 +35,8 @@ pub struct TrialLine {
     pub left_out: Option<LeftOut>,
     /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
     pub doubts: Vec<String>,
-    /// Why the trial shows the generator as much as the server, each as a clause; empty where it does not.
+    /// The reasons why the trial shows the generator as much as the server, each as a clause; empty where it
+    /// does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
     /// Whether another attempt of the same trial counts in its place.
@@ -48,13 +49,13 @@ pub struct TrialLine {
 pub struct LeftOut {
     /// Requests that were due before this, in nanoseconds since the start of the trial.
     pub until_ns: i64,
-    /// Their number.
+    /// The number of requests left out.
     pub requests: u64,
     /// Who says so.
     pub by: WarmupBy,
 }
 
-/// What a warm-up is by.
+/// The source of a warm-up's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarmupBy {
@@ -62,7 +63,7 @@ pub enum WarmupBy {
     Set,
     /// MSER-5 found where it ends.
     Found,
-    /// There was not enough data to find where it ends, and nothing is left out.
+    /// There was not enough data to find the end of the warm-up, and nothing is left out.
     Untold,
 }
 

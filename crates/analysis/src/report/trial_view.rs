@@ -1,4 +1,4 @@
-//! What happened in one trial, counted and thinned for the eye: along time, request by request, by law, by quantile.
+//! The view of one trial, counted and thinned for the eye: along time, request by request, by law, by quantile.
 //!
 //! However many requests a trial has, its view is of some ten thousand numbers: intervals keep their least and largest value,
 //! as M4 does (Jugel et al. 2014, "M4: a visualization-oriented time series data aggregation"), and the slowest requests are
@@ -6,7 +6,7 @@
 
 use kendall_record::Outcome;
 
-/// What happened in one trial. Times are in seconds since its start.
+/// The view of one trial. Times are in seconds since its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialView {
     /// The trial, as [`crate::report::trial::TrialLine::id`] names it.
@@ -19,7 +19,7 @@ pub struct TrialView {
     pub left_out_s: f64,
     /// The length of an interval.
     pub interval_s: f64,
-    /// What passed in each interval, from the start on.
+    /// The intervals, from the start on.
     pub intervals: Vec<Interval>,
     /// How many requests due then took how long.
     pub heat: Heat,
@@ -33,7 +33,7 @@ pub struct TrialView {
     pub service: Option<AgainstLaw>,
     /// Gaps between arrivals against the law that was asked for; `None` where no law was.
     pub gaps: Option<AgainstLaw>,
-    /// How unevenly requests come, by the length of the spans in which they are counted.
+    /// The dispersion of the requests, by the length of the spans in which they are counted.
     pub dispersion: Vec<Dispersion>,
     /// Share and response time: this share of the requests took no longer. As far out as the sample supports, after the warm-up.
     pub quantiles_s: Vec<(f64, f64)>,
@@ -48,10 +48,10 @@ impl TrialView {
     }
 }
 
-/// What passed in one interval.
+/// The counts of one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// How the requests that were due in it ended, in the order of [`Outcome::ALL`].
+    /// The counts of the requests that were due in the interval, in the order of [`Outcome::ALL`].
     pub due: [u64; Outcome::ALL.len()],
     /// Requests sent in it.
     pub sent: u64,
@@ -114,16 +114,16 @@ pub struct EndedRequest {
 /// Requests one by one, in the order in which they were due.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// What of the trial it is.
+    /// The part of the trial that the window shows.
     pub of: WindowOf,
     /// The requests.
     pub requests: Vec<Stages>,
 }
 
-/// What of a trial is shown.
+/// A part of a trial that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowOf {
-    /// All of it, thinned evenly, and the given number of the slowest requests.
+    /// The whole trial, thinned evenly, and the given number of the slowest requests.
     Whole {
         /// How many of the slowest are shown.
         slowest: usize,
@@ -137,26 +137,26 @@ pub enum WindowOf {
 /// The instants of one request; `None` stands for an unknown one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stages {
-    /// Its number.
+    /// The request's number.
     pub index: u64,
-    /// When it was due.
+    /// The instant at which the request was due.
     pub due_s: f64,
-    /// When it was sent.
+    /// The instant at which the request was sent.
     pub sent_s: Option<f64>,
-    /// When the server queued it.
+    /// The instant at which the server queued the request.
     pub queued_s: Option<f64>,
-    /// When a worker took it up.
+    /// The instant at which a worker started the request.
     pub started_s: Option<f64>,
-    /// When the server had its answer.
+    /// The instant at which the server had its answer.
     pub finished_s: Option<f64>,
-    /// When it was over.
+    /// The instant at which the request ended.
     pub ended_s: f64,
-    /// How it ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
 }
 
 impl Stages {
-    /// From when it was due until it was over.
+    /// The time from due to the end.
     pub fn out_s(&self) -> f64 {
         self.ended_s - self.due_s
     }
@@ -167,11 +167,11 @@ impl Stages {
 pub struct AgainstLaw {
     /// The law in words: "exponential law with mean 1.08 ms".
     pub law: String,
-    /// Its squared coefficient of variation.
+    /// The law's squared coefficient of variation.
     pub law_scv: f64,
     /// How many were measured.
     pub n: u64,
-    /// Their squared coefficient of variation.
+    /// The squared coefficient of variation of the measured times.
     pub scv: f64,
     /// Quantiles of the law and of the measured times, ascending; thinned, with the extremes.
     pub pairs_s: Vec<(f64, f64)>,
@@ -188,6 +188,6 @@ pub struct Dispersion {
     pub spans: u64,
     /// Variance of the counts over their mean: 1 for a Poisson stream, 0 for constant gaps.
     pub index: f64,
-    /// In which range 95 % of Poisson streams would have it.
+    /// The range in which the value lies for 95 % of Poisson streams.
     pub poisson: (f64, f64),
 }

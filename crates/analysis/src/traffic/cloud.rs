@@ -15,7 +15,7 @@ const FEWEST: usize = 3;
 /// Queue delay and goodput of one kind, interval by interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cloud {
-    /// What it is of.
+    /// The kind of flow.
     pub kind: String,
     /// Seconds in queues, and bytes per second.
     pub points: Vec<(f64, f64)>,
@@ -24,7 +24,7 @@ pub struct Cloud {
 /// The one-sigma ellipse of a cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ellipse {
-    /// Its centre: mean delay and mean goodput.
+    /// The ellipse's centre: mean delay and mean goodput.
     pub mean: (f64, f64),
     /// Standard deviations of both, by the number of points.
     pub deviation: (f64, f64),
@@ -33,7 +33,7 @@ pub struct Ellipse {
 }
 
 impl Cloud {
-    /// Its ellipse; `None` of fewer than three points.
+    /// The cloud's ellipse; `None` of fewer than three points.
     pub fn ellipse(&self) -> Option<Ellipse> {
         let n = self.points.len();
         if n < FEWEST {

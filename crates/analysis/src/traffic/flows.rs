@@ -14,12 +14,12 @@ use super::cloud::{self, Cloud};
 use super::series::{Goodput, HopQueue, seconds};
 use super::{goodput, queue};
 
-/// What a record of flows says.
+/// The report of a record of flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowsReport {
     /// The flows: "tcp, tcp and curve", or "Every two of tcp and curve".
     pub title: String,
-    /// When it began, in UTC.
+    /// The start of the run, in UTC.
     pub started_utc: String,
     /// The command that makes such a record again.
     pub command: String,
@@ -27,34 +27,34 @@ pub struct FlowsReport {
     pub settings: Vec<(String, String)>,
     /// The result in sentences.
     pub answers: Vec<String>,
-    /// Each run; one, or one for each pair of a tournament.
+    /// The runs: one, or one for each pair of a tournament.
     pub runs: Vec<FlowRun>,
-    /// What each kind gets beside each; only of a tournament.
+    /// The goodput of each kind with each other kind; only of a tournament.
     pub matrix: Option<Matrix>,
     /// Delay against goodput of each kind, over all runs.
     pub clouds: Vec<Cloud>,
-    /// What cannot be shown, and why.
+    /// The parts that cannot be shown, with the reasons.
     pub missing: Vec<String>,
     /// Flows that failed.
     pub failures: Vec<String>,
 }
 
-/// One run of flows.
+/// One run of several flows at once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowRun {
-    /// Its flows: "tcp beside curve".
+    /// The names of the flows: "tcp beside curve".
     pub name: String,
-    /// What each got; `None` where the run was too short.
+    /// The goodput of each flow; `None` where the run was too short.
     pub result: Option<Competition>,
     /// When the measured span begins, in seconds since the first flows began.
     pub measured_from_s: f64,
-    /// What each got along time.
+    /// The goodput of each flow along time.
     pub goodput: Goodput,
     /// The queues along time.
     pub queues: Vec<HopQueue>,
 }
 
-/// What each kind gets beside each. `None` where a pair was not measured.
+/// The goodput of each kind with each other kind. `None` where a pair was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Matrix {
     /// The kinds.

@@ -26,14 +26,14 @@ impl Left {
 /// A span of a log, cut into intervals of equal length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// When it begins, in nanoseconds since the log's own start.
+    /// The beginning of the part, in nanoseconds since the start of the log.
     from_ns: i64,
     interval_ns: i64,
     pub(super) intervals: usize,
 }
 
 impl Cut {
-    /// As many whole intervals as a span has.
+    /// The largest number of whole intervals in a span.
     pub(super) fn of(from_ns: i64, to_ns: i64, interval_s: f64) -> Self {
         let interval_ns = ((interval_s * 1e9).round() as i64).max(1);
         let intervals = to_ns.saturating_sub(from_ns).max(0) / interval_ns;

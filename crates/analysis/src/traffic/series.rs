@@ -7,7 +7,7 @@ const MOST_INTERVALS: usize = 400;
 /// The shortest interval, in seconds: that of the records of flows.
 const SHORTEST_S: f64 = 0.1;
 
-/// What flows got along time.
+/// The goodput of flows along time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Goodput {
     /// The ends of the intervals, one more than these are, in seconds since the first flows began.
@@ -16,10 +16,10 @@ pub struct Goodput {
     pub flows: Vec<FlowGoodput>,
 }
 
-/// What one flow got along time.
+/// The goodput of one flow along time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowGoodput {
-    /// What it is of: "curve".
+    /// The name of the flow: "curve".
     pub kind: String,
     /// Bytes per second in each interval.
     pub bytes_per_s: Vec<f64>,

@@ -18,7 +18,7 @@ const MOST_FLOWS: usize = 7;
 pub struct Traffic {
     /// The first trial of each combination, in the order of the combinations.
     pub trials: Vec<TrialTraffic>,
-    /// What cannot be shown, and why.
+    /// The parts that cannot be shown, with the reasons.
     pub missing: Vec<String>,
 }
 
@@ -27,7 +27,8 @@ pub struct Traffic {
 pub struct TrialTraffic {
     /// The trial, as in [`TrialLine`](crate::report::trial::TrialLine).
     pub trial: String,
-    /// What left the last hop on the way with more bytes, connection by connection; packets' headers are in it.
+    /// The goodput of the last hop in the direction with more bytes, connection by connection; packets' headers
+    /// are included.
     pub rates: Goodput,
     /// The queues along time.
     pub queues: Vec<HopQueue>,

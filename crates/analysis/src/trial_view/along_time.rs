@@ -1,4 +1,4 @@
-//! What passed in each interval of a trial.
+//! The counts in each interval of a trial.
 
 use kendall_record::{Outcome, RequestRow};
 use kendall_stats::quantile_rank;

@@ -11,7 +11,7 @@ use crate::trial_view::rows::{Rows, seconds};
 
 /// The number of pairs of quantiles at even distances, and at each end.
 const PAIRS: (usize, usize) = (64, 8);
-/// Where it is said how far chance may put them.
+/// The probabilities at which the figure shows how far sampling error may move a quantile.
 const EXPECTED_AT: [f64; 13] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99];
 /// The quantile of the normal law beyond which 2.5 % lie.
 const NORMAL_975: f64 = 1.959_963_984_540_054;

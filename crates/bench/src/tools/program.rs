@@ -158,7 +158,7 @@ pub(crate) struct Running {
 }
 
 impl Program {
-    /// Whether it is installed.
+    /// Whether the program is installed.
     pub(crate) fn is_there(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         self.installed_as.is_empty()

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::hybrid;
 
-/// What secures a connection.
+/// The protection of a connection.
 #[derive(Clone, Debug)]
 pub enum Security {
     /// Nothing: for a server on the loopback.

@@ -16,7 +16,7 @@ use crate::name::NameKey;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Subject {
     Pair(NameKey, Network),
-    /// Of log-ins from networks that are not known.
+    /// An account, whose log-ins come from networks that are not known.
     Account(NameKey),
     Network(Network),
     Registrations(Network),
@@ -28,7 +28,7 @@ struct Count {
     level: f64,
     at: Duration,
     blocked_until: Duration,
-    /// When it says nothing any more.
+    /// The instant at which the count no longer matters.
     forget_at: Duration,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Call {
 /// What the end of a session does to a call.
 #[derive(Debug)]
 pub(super) enum Loss {
-    /// Its caller is gone, and it is over.
+    /// The caller is gone, and the call is over.
     OfCaller(Call),
     /// The last client at which it rang is gone, and it is over.
     OfCalled(Call),

@@ -30,7 +30,8 @@ impl Meetings {
         self.order.insert((until, pair));
     }
 
-    /// One side was seen at an address: the call, and the connection that is to learn it, if it is news.
+    /// Notes that one side was seen at an address. Returns the call and the connection that must learn of it,
+    /// if it is news.
     pub(super) fn seen(
         &mut self,
         pair: PairId,

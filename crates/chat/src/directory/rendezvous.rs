@@ -14,7 +14,7 @@ use crate::protocol::{Answer, Blame, Contact, EndOfCall, Push, Reachable};
 /// How the two sides of an accepted call announce themselves at the meeting point.
 #[derive(Clone, Copy, Debug)]
 pub struct Introduction {
-    /// Their pair there.
+    /// The number of the pair at the meeting point.
     pub pair: PairId,
     /// The caller's token and that of the called side.
     pub tokens: [Token; 2],
@@ -88,8 +88,8 @@ impl Directory {
         Ok(Answer::Joined { peer, token: for_called })
     }
 
-    /// One side of a pair, 0 for the caller's, has announced itself at the meeting point from this address: the other side
-    /// learns it.
+    /// Notes that one side of a pair, 0 for the caller's, has announced itself at the meeting point from this address. The
+    /// other side is informed.
     pub fn seen(&mut self, pair: PairId, side: usize, address: SocketAddr) {
         if let Some((call, other)) = self.meetings.seen(pair, side, address) {
             self.pushes.push((other, Push::PeerSeen { call, address }));

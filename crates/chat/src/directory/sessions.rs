@@ -25,9 +25,10 @@ pub(super) struct Session {
     /// Whether calls ring here.
     pub(super) waits: bool,
     token: TokenHash,
-    /// It ends at this instant, unless the client is heard of before.
+    /// The instant at which the session ends, unless the client is heard of before.
     until: Duration,
-    /// Its entry in the order of ends; at most `until`, which requests move without touching the order.
+    /// The session's entry in the order of ends; at most `until`, which requests move without touching the
+    /// order.
     listed: Duration,
 }
 

@@ -23,7 +23,7 @@ pub struct StoredHash(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherHash;
 
-/// What computes hashes. A memory is out while a hash is computed in it.
+/// The workers that compute hashes. A memory is in use while a hash is computed in it.
 pub struct Hashers {
     memories: Mutex<Vec<Vec<Block>>>,
     returned: Condvar,

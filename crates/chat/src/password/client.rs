@@ -34,7 +34,7 @@ impl Registration {
         (Self { state: start.state, password }, fixed(&start.message.serialize()))
     }
 
-    /// What the server is to keep.
+    /// The record that the server must keep.
     ///
     /// # Errors
     /// Fails on bytes that are not the server's message.

@@ -19,7 +19,7 @@ impl AuthMethod {
     /// All methods.
     pub const ALL: [Self; 3] = [Self::Opaque, Self::Argon2id, Self::Scram];
 
-    /// Its name on a command line.
+    /// The method's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Opaque => "opaque",

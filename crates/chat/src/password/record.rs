@@ -1,4 +1,4 @@
-//! What the stores keep of an account, beside the key of its name.
+//! The part of an account that the stores keep, in addition to the key of its name.
 //!
 //! | bytes | |
 //! | ---: | --- |
@@ -24,7 +24,7 @@ const SCRAM: u8 = 3;
 /// The length of the number of a credential.
 pub(crate) const CREDENTIAL_BYTES: usize = 16;
 
-/// What is kept of an account.
+/// The part of an account that the stores keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     shown: String,
@@ -94,7 +94,7 @@ impl Record {
         &self.proof
     }
 
-    /// As the stores keep it.
+    /// Encodes the record in the form that the stores keep.
     pub fn encode(&self) -> Vec<u8> {
         let length = [u8::try_from(self.shown.len()).expect("a name has at most 128 bytes")];
         let shown = self.shown.as_bytes();

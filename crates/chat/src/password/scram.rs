@@ -28,7 +28,7 @@ const MOST_ITERATIONS: u32 = 1_000_000;
 
 type Key = [u8; KEY_BYTES];
 
-/// What a server keeps to check a password.
+/// The data with which a server checks a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verifier {
     /// The salt.
@@ -41,7 +41,7 @@ pub struct Verifier {
     pub server_key: [u8; KEY_BYTES],
 }
 
-/// What the server answers to the client's first message.
+/// The server's answer to the client's first message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     /// The server's part of the nonce.
@@ -63,7 +63,7 @@ pub struct LogIn {
 /// The client's proof, and how it knows the server.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// What the client sends.
+    /// The proof that the client sends.
     pub proof: [u8; KEY_BYTES],
     signature: [u8; KEY_BYTES],
 }
@@ -76,8 +76,8 @@ pub struct HalfLogIn {
 }
 
 impl Verifier {
-    /// What the server is to keep for a password. Without a stretch, one iteration takes the place of 4,096: an account is
-    /// entered with the stretch that it was registered with.
+    /// Makes the data that the server keeps for a password. Without a stretch, one iteration takes the place of 4,096: an
+    /// account is entered with the stretch that it was registered with.
     pub fn new(password: &str, stretch: Stretch) -> Self {
         Self::with_salt(&Enforced::new(password), draw(), stretch)
     }

@@ -35,12 +35,12 @@ const SECRET_BYTES: usize = 32;
 /// records, passwords can be guessed.
 pub struct Passwords {
     setup: ServerSetup<Suite>,
-    /// Of the numbers for names without an account.
+    /// The secret of the numbers for names without an account.
     secret: [u8; SECRET_BYTES],
     /// The account that no password enters.
     decoy: Record,
     method: AuthMethod,
-    /// The same account by the method of this server.
+    /// The decoy account by the method of this server.
     decoy_of_method: Record,
     hashers: Hashers,
 }

@@ -23,7 +23,7 @@ pub(crate) trait Field: Sized {
     fn draw(draw: &mut dyn FnMut() -> u8) -> Self;
 }
 
-/// What must not be printed: a token.
+/// A secret that must not be printed: a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret(pub [u8; 32]);
 

@@ -1,4 +1,4 @@
-//! What the server says: answers to requests, and messages that no request asked for.
+//! Messages of the server: answers to requests, and messages without a request.
 
 use std::net::SocketAddr;
 
@@ -25,9 +25,9 @@ pub enum DirectoryMessage {
 messages! {
     /// The answer to a request.
     Answer {
-        /// It is done, and there is no more to say.
+        /// The request is done, and there is no more to report.
         1 => Done,
-        /// It is not done.
+        /// The request has failed.
         2 => Failed {
             /// Why.
             why: Blame,
@@ -213,9 +213,9 @@ codes! {
 codes! {
     /// Why a session is over.
     EndOfSession {
-        /// It is older than sessions may be.
+        /// The session is older than sessions may be.
         1 => Expired,
-        /// Another connection took it up.
+        /// Another connection took the session up.
         2 => TakenUp,
         /// The password was changed.
         3 => PasswordChanged,

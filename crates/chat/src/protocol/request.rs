@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! Requests of a client.
 
 use kendall_talk::PeerTransport;
 
@@ -14,7 +14,7 @@ pub struct Contact {
     pub key: [u8; 32],
     /// What carries the talk; the caller's choice counts.
     pub transport: PeerTransport,
-    /// Where it listens, the best first.
+    /// The addresses at which the contact listens, the best first.
     pub addresses: Addresses,
 }
 

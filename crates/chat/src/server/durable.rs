@@ -17,7 +17,7 @@ impl Durable {
         Self::open_with(url, Settings::default()).await
     }
 
-    /// The same, with settings of the store.
+    /// Opens a store with these settings.
     ///
     /// # Errors
     /// Those of [`Durable::open`].
@@ -26,7 +26,7 @@ impl Durable {
         Ok(Self(Accounts::open(&url, settings).await?))
     }
 
-    /// What has been written since the store was opened.
+    /// The amount written since the store was opened.
     pub fn written(&self) -> Written {
         self.0.written()
     }

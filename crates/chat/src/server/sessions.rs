@@ -32,7 +32,7 @@ pub struct Chat {
     clock: Option<JoinHandle<()>>,
 }
 
-/// One connection.
+/// One connection of a client.
 #[derive(Debug)]
 pub struct Line {
     id: ConnectionId,
@@ -173,7 +173,7 @@ impl Chat {
         self.hall().with(|directory, now| directory.finish_log_in(now, line.id, name, digest, token))
     }
 
-    /// The same by SCRAM.
+    /// Enters an account by SCRAM.
     fn enter_by_scram(&self, line: &Line, proof: &[u8; KEY_BYTES]) -> Result<Answer, Refusal> {
         let Exchange::Scram { name, digest, half } = line.exchange.take() else {
             return Err(Blame::OutOfOrder.into());

@@ -7,7 +7,7 @@ use std::future::ready;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard};
 
-/// What a call to a store comes to.
+/// The result of a call to a store.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreFault>> + Send + 'a>>;
 
 /// A call failed, and it may be unknown whether something was stored. For the log; clients learn only that it failed.

@@ -1,10 +1,10 @@
-//! What leaves the server.
+//! Messages that leave the server.
 
 use kendall_service::Message;
 
 use crate::protocol::{DirectoryMessage, Frame, VERSION, encode_greeting, encode_said};
 
-/// What leaves the server.
+/// A message that leaves the server.
 #[derive(Clone, Debug)]
 pub enum Wire {
     /// The answer to a client's greeting.

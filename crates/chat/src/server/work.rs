@@ -26,7 +26,7 @@ pub(crate) enum Exchange {
     Registration { name: Name, credential: [u8; 16] },
     /// A log-in that waits for its proof, to the account of this name, with a record of this digest.
     LogIn { name: Name, digest: [u8; 32], half: HalfLogIn },
-    /// The same by SCRAM.
+    /// The exchange of a log-in by SCRAM.
     Scram { name: Name, digest: [u8; 32], half: scram::HalfLogIn },
     /// A change of the password that waits for its last message.
     Change { credential: [u8; 16] },

@@ -13,7 +13,7 @@ use super::population::{Mix, Operation, Population, password_of};
 use crate::client::{Client, ClientError};
 use crate::protocol::{Answer, Blame, Contact, Push, Request as Asked};
 
-/// How often the called user reports that it is there.
+/// The interval at which the called user reports its presence.
 const STAY_ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// The keys that the two sides of a call hand over; there is no conversation.
 const CALLER: [u8; 32] = [1; 32];

@@ -10,7 +10,7 @@ use crate::client::{Client, ClientError};
 use crate::password::{AuthMethod, Stretch};
 use crate::protocol::Blame;
 
-/// What a user does.
+/// An operation of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Registers an account of a new name.
@@ -24,7 +24,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All, in the order of the weights.
+    /// Every operation, in the order of the weights.
     pub const ALL: [Self; 4] = [Self::Register, Self::LogIn, Self::Who, Self::Call];
 
     /// The name of its class of requests.
@@ -37,13 +37,13 @@ impl Operation {
         }
     }
 
-    /// Whether it needs a session that other requests used before.
+    /// Whether the operation needs a session that other requests used before.
     pub fn needs_session(self) -> bool {
         matches!(self, Self::Who | Self::Call)
     }
 }
 
-/// What users do, and how.
+/// The mix of operations of the users.
 #[derive(Clone, Debug)]
 pub struct Mix {
     /// The weight of each of [`Operation::ALL`]; one at least is positive.
@@ -56,7 +56,7 @@ pub struct Mix {
     pub method: AuthMethod,
     /// How clients stretch passwords.
     pub stretch: Stretch,
-    /// What secures connections.
+    /// The protection of connections.
     pub security: Security,
 }
 

@@ -35,7 +35,7 @@ struct Task {
 
 /// Why a connection is no longer used.
 enum Next {
-    /// It ended.
+    /// The talk has ended.
     Ended(End),
     /// The contact has another one.
     Replaced(PeerStream, bool),

@@ -1,4 +1,4 @@
-//! One contact: presence, the talk, and what was said.
+//! One contact: presence, the talk, and the messages.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,7 @@ pub struct Contact {
 /// The way to a contact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Link {
-    /// There is no talk.
+    /// There is no talk with the contact.
     #[default]
     None,
     /// A call of ours rings at the contact, or the two programs are about to meet.
@@ -57,7 +57,7 @@ pub enum Link {
     Down {
         /// Why.
         why: String,
-        /// When it is called again, as Unix time in milliseconds.
+        /// The time of the next call, as Unix time in milliseconds.
         again_ms: u64,
     },
 }
@@ -68,7 +68,7 @@ pub(crate) struct Talk {
     pub(crate) id: u128,
     /// The number of the next message.
     pub(crate) next: u64,
-    /// Those that the contact has not read: number in the talk and in the conversation.
+    /// The messages that the contact has not read: number in the talk and in the conversation.
     pub(crate) given: VecDeque<(u64, u64)>,
     /// The last message of the contact.
     pub(crate) received: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Talk {
 /// A message, or a note of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it.
+    /// The author of the message.
     pub from: From,
     /// When, as Unix time in milliseconds.
     pub at_ms: u64,
@@ -103,7 +103,7 @@ pub enum From {
 /// How far a message of the user has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Delivery {
-    /// It waits here.
+    /// The message waits on this machine.
     Waiting,
     /// The contact's program has it.
     Delivered,
@@ -118,7 +118,7 @@ impl Talk {
 }
 
 impl Contact {
-    /// What was said and is kept in memory, in order.
+    /// The messages that are kept in memory, in order.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Message> + ExactSizeIterator {
         self.messages.iter()
     }

@@ -1,11 +1,11 @@
-//! What happens, and what is to be done.
+//! Events that reach the model, and effects that it requests.
 
 use kendall_talk::FileId;
 
 use crate::action::Action;
 use crate::history::Entry;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A key.
@@ -28,11 +28,11 @@ pub enum Event {
     /// Whether a contact is there.
     #[expect(missing_docs, reason = "the names say it")]
     Presence { name: String, is_there: bool },
-    /// All users who are there.
+    /// All users who are present.
     There(Vec<String>),
     /// A call rings here.
     Incoming {
-        /// Its number.
+        /// The number of the call.
         call: u64,
         /// The caller.
         name: String,
@@ -59,15 +59,15 @@ pub enum Event {
     /// A contact's key is not the one known before.
     #[expect(missing_docs, reason = "the names say it")]
     ChangedKey { name: String, number: String },
-    /// What happens in a talk.
+    /// An event of a talk.
     #[expect(missing_docs, reason = "the names say it")]
     Talk { name: String, talk: u128, event: TalkEvent },
-    /// What the program has to say, of a contact or in general.
+    /// A note of the program, about a contact or in general.
     #[expect(missing_docs, reason = "the names say it")]
     Note { name: Option<String>, text: String },
 }
 
-/// What happens in a talk.
+/// An event of a talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TalkEvent {
     /// The two programs are connected, directly or by the server's relay.
@@ -95,23 +95,23 @@ pub enum TalkEvent {
     Over,
 }
 
-/// What happens to a file of a talk.
+/// An event about a file of a talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each variant says what its fields are for")]
 pub enum FileEvent {
     /// One side offers a file of this name and size.
     Offered { name: String, size: u64 },
-    /// This many bytes of it have arrived.
+    /// The number of bytes of the file that have arrived.
     Progress(u64),
-    /// It is whole, and at this place if it was the contact's.
+    /// The file is complete, and at this place if the contact sent it.
     Whole { place: Option<String> },
     /// The contact does not want it, or takes it back.
     Dropped,
-    /// It cannot be read or written, here or at the contact.
+    /// The file cannot be read or written, here or at the contact.
     Failed(String),
 }
 
-/// What is to be done.
+/// An effect that the driver must carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each variant says what its fields are for")]
 pub enum Effect {

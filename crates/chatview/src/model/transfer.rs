@@ -13,7 +13,7 @@ pub(crate) struct Transfer {
     pub(crate) line: u64,
     /// Whether the contact waits for the user's answer.
     pub(crate) is_asked: bool,
-    /// When its first bytes were seen, and how many.
+    /// The instant at which the first bytes arrived, and their number.
     begun: Option<(u64, u64)>,
 }
 

@@ -32,7 +32,7 @@ pub struct Chicago {
     seen_recent_low: bool,
     seen_older_high: bool,
     seen_older_low: bool,
-    /// Whether it decreases: between an edge and the next low.
+    /// Whether the rate decreases: between an edge and the next low.
     phase: bool,
     last_speed_adjustment: i64,
     last_edge: i64,

@@ -56,7 +56,7 @@ pub enum LossDetection {
 pub struct Sent {
     /// The instant.
     pub now: Duration,
-    /// Its bytes.
+    /// The number of bytes in the message.
     pub bytes: u64,
     /// Bytes in flight, this message among them.
     pub in_flight: u64,
@@ -96,7 +96,7 @@ pub struct Ack<'a> {
 pub struct Loss {
     /// The instant.
     pub now: Duration,
-    /// Its bytes.
+    /// The number of bytes lost.
     pub bytes: u64,
     /// Bytes in flight, without those of the lost message.
     pub in_flight: u64,
@@ -155,7 +155,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// Every algorithm.
     pub const ALL: [Self; 4] = [Self::Cubic, Self::Bbr, Self::Chicago, Self::ChicagoPolled];
 
     /// A controller in its first state.
@@ -168,7 +168,7 @@ impl Algorithm {
         }
     }
 
-    /// Its name in commands and tables.
+    /// The algorithm's name in commands and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",

@@ -1,4 +1,4 @@
-//! What a connection is set to, and what can be asked of it.
+//! Settings of a connection, and its statistics.
 
 use std::time::Duration;
 
@@ -41,9 +41,9 @@ impl Default for MessageConfig {
 /// The end of a connection at which a message layer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It speaks first: the server does not know of it before its first message.
+    /// The endpoint sends the first message: the server does not know of the connection before.
     Client,
-    /// It answers.
+    /// The endpoint answers.
     Server,
 }
 
@@ -55,7 +55,7 @@ pub enum Failure {
     IdleTimeout,
 }
 
-/// Where a connection is in its life.
+/// The phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerState {
     /// At least one of the streams goes on.

@@ -37,9 +37,9 @@ const MOST_UNSENT_BYTES: u64 = 1 << 18;
 enum Peer {
     /// No message has come.
     Silent,
-    /// Its messages have no feedback: it may be the reference.
+    /// The peer's messages have no feedback: the peer may be the reference implementation.
     Plain,
-    /// It understands feedback, accepts bytes before this position, and perhaps takes long messages.
+    /// The peer understands feedback, accepts bytes before this position, and perhaps accepts long messages.
     Ours { limit: u64, takes_long: bool },
 }
 
@@ -228,7 +228,7 @@ impl MessageLayer {
         }
     }
 
-    /// Where the connection is in its life.
+    /// The phase of the connection's life.
     pub fn state(&self) -> LayerState {
         self.state
     }

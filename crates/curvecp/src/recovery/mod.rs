@@ -31,7 +31,7 @@ enum State {
     Arrived,
     /// Declared lost.
     Lost,
-    /// Its unit travels in a later message, a probe; whether this one was lost is open.
+    /// The message's unit travels in a later message, a probe; whether this message was lost is open.
     Superseded,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Carried {
 pub(crate) struct LostMessage {
     pub(crate) number: u64,
     pub(crate) record: Record,
-    /// Whether it starts a congestion event.
+    /// Whether the lost message starts a congestion event.
     pub(crate) begins_event: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What was delivered over a time, as one acknowledgment shows it.
+/// The data delivered over a time, as one acknowledgment shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
     /// Bytes of messages per second.

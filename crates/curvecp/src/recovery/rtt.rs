@@ -7,7 +7,7 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// The shortest time that timers are trusted to resolve: RFC 9002, section 6.1.2.
 pub const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// What is known of the round-trip time.
+/// The estimate of the round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub struct Rtt {
     latest: Duration,

@@ -7,12 +7,12 @@ use super::Batch;
 pub enum Kernel {}
 
 impl Kernel {
-    /// None.
+    /// This build has no kernel.
     pub fn fastest() -> Option<Self> {
         None
     }
 
-    /// None.
+    /// This build has no kernels.
     pub fn all() -> impl Iterator<Item = Self> {
         std::iter::empty()
     }

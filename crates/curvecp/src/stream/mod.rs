@@ -14,7 +14,7 @@ use std::fmt::Debug;
 /// The outcome of reading from a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// This many bytes were read, at least one.
+    /// The number of bytes read, at least one.
     Bytes(usize),
     /// Nothing has arrived that was not read before.
     Blocked,

@@ -12,11 +12,11 @@ const MOST_ISLANDS: usize = 1024;
 /// What became of the data of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It brought bytes, or the end, that had not arrived before.
+    /// The message brought bytes, or the end, that had not arrived before.
     New,
     /// All of it had arrived before.
     Duplicate,
-    /// It is beyond the window or contradicts what arrived before: to be dropped and not acknowledged.
+    /// The message is beyond the window or contradicts earlier data: it must be dropped and not acknowledged.
     Refused,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Unit {
     pub(crate) end: Option<End>,
     /// The message that carried it last.
     pub(crate) number: u64,
-    /// Whether it was sent more than once.
+    /// Whether the unit was sent more than once.
     pub(crate) resent: bool,
     state: UnitState,
 }

@@ -87,7 +87,7 @@ fn settle(homes: &[(Value, Home)], left: &[Option<Register>]) -> Vec<(Value, Hom
 struct Uses {
     /// The positions in the order, ascending.
     at: Vec<Vec<usize>>,
-    /// Where it is computed, if it is.
+    /// The place at which the value is computed, if it is.
     made: Vec<Option<usize>>,
     is_carried: Vec<bool>,
     length: usize,

@@ -30,7 +30,7 @@ pub(crate) struct Address {
 pub(crate) enum Op {
     /// Reads memory. Takes no vector slot, and is repeated rather than kept in a register.
     Read(Source),
-    /// The same value, a turn of the loop later.
+    /// The value one turn of the loop later.
     Copy,
     Add,
     RotateRight(u32),
@@ -56,7 +56,7 @@ impl Op {
         }
     }
 
-    /// Whether it needs one of the units that shift.
+    /// Whether the operation needs one of the units that shift.
     pub(crate) fn shifts(self) -> bool {
         matches!(self, Self::RotateRight(_) | Self::ShiftRight(_))
     }
@@ -98,7 +98,7 @@ impl Graph {
         (0..self.nodes.len()).map(Value)
     }
 
-    /// Whether it is only read from memory.
+    /// Whether the value is only read from memory.
     pub(crate) fn is_read(&self, value: Value) -> bool {
         matches!(self.op(value), Op::Read(_))
     }

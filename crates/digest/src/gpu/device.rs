@@ -19,7 +19,7 @@ impl Device {
     /// All choices.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Cpu, Self::Gpu];
 
-    /// Its name, as written after `--device`.
+    /// The device's name, as written after `--device`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

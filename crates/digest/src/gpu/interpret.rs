@@ -55,7 +55,7 @@ enum Opcode {
 #[derive(Clone, Debug)]
 struct Instruction {
     opcode: Opcode,
-    /// It is only executed if this predicate is set.
+    /// The instruction is only executed if this predicate is set.
     guard: Option<usize>,
     to: Option<usize>,
     sources: [Source; 4],

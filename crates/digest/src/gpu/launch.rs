@@ -41,7 +41,7 @@ pub(super) mod outcome {
 /// The words in the card's memory before a launch.
 pub(super) type Words = [u32; 2];
 
-/// There was no such candidate.
+/// The value for "no such candidate".
 const NONE: u32 = u32::MAX;
 
 /// [`Words`] before a launch.
@@ -89,11 +89,11 @@ impl Launch<'_> {
 /// and does not match; later ones may match too, or may not have been tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// All were tested, and none matches.
+    /// All candidates were tested, and none matches.
     Nothing,
-    /// This one matches.
+    /// The candidate that matches.
     Match(u32),
-    /// This is the first that was not tested.
+    /// The first candidate that was not tested.
     Cut(u32),
 }
 

@@ -39,7 +39,7 @@ pub struct Mask {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// A password needs at least one byte, and must fit one block of the digest.
-    #[error("passwords of {0} bytes; they must have 1 to {longest}", longest = Mask::LONGEST)]
+    #[error("the passwords have {0} bytes; they must have 1 to {longest}", longest = Mask::LONGEST)]
     Length(usize),
     /// The list of a position is empty.
     #[error("no byte is allowed at position {position} of the password; list at least one")]
@@ -47,7 +47,7 @@ pub enum MaskError {
         /// The position, from 1.
         position: usize,
     },
-    /// The same candidate would have two numbers.
+    /// A byte is listed twice, so the same candidate would have two numbers.
     #[error("byte {byte:#04x} is listed twice for position {position} of the password")]
     Twice {
         /// The position, from 1.

@@ -146,7 +146,7 @@ fn unstep(t: usize, q: u32, before: u32, block: &Block) -> u32 {
     q.wrapping_sub(before).rotate_right(distance(t)).wrapping_sub(K[t]).wrapping_sub(block[word(t)])
 }
 
-/// The same without the function of those between, for the steps 48 to 63.
+/// Reverts the steps 48 to 63 without their function.
 fn unstep_with_function(t: usize, [q, x, y, z]: [u32; 4], block: &Block) -> u32 {
     unstep(t, q, x, block).wrapping_sub(y ^ (x | !z))
 }

@@ -110,7 +110,7 @@ pub(crate) fn residue<L: Lane>(block: &Block<L::Word>, first: L) -> L {
     residue_of::<L, 4>(block, first)
 }
 
-/// The same for messages of which only the first `WORDS` words and the last are not 0; of a multiple of 4.
+/// The residue of messages of which only the first `WORDS` words, a multiple of 4, and the last are not 0.
 #[inline(always)]
 pub(crate) fn residue_of<L: Lane, const WORDS: usize>(block: &Block<L::Word>, first: L) -> L {
     let Block { k, w, .. } = block;

@@ -23,7 +23,10 @@ pub(super) fn little(seen: &TrialSet<'_>) -> Option<Finding> {
     let gaps = seen.whole.iter().filter_map(|trial| crate::little(trial.rows));
     let worst = gaps.max_by(|a, b| a.relative_gap.abs().total_cmp(&b.relative_gap.abs()));
     let Some(worst) = worst.filter(|worst| worst.relative_gap.is_finite()) else {
-        return Some(Finding::cannot_tell(Check::LittlesLaw, "Nothing was completed."));
+        return Some(Finding::cannot_tell(
+            Check::LittlesLaw,
+            "No request was completed, so Little's law cannot be checked.",
+        ));
     };
     let (number, product) = (worst.mean_in_system, worst.throughput_per_s * worst.mean_response_s);
     let (number, product) = (significant(number, 3), significant(product, 3));
@@ -57,7 +60,7 @@ pub(super) fn utilisation_law(seen: &TrialSet<'_>, setting: &Setting) -> Option<
     if busy_s <= 0.0 || span_s <= 0.0 {
         return Some(Finding::cannot_tell(
             Check::UtilisationLaw,
-            "The server did not report its service times.",
+            "The server reported no service times; start it with --stamps if it can report them.",
         ));
     }
     let busy = busy_s / span_s;
@@ -114,7 +117,8 @@ pub(super) fn interactive_law(seen: &TrialSet<'_>) -> Option<Finding> {
         }
     }
     let (Some(response_s), true) = (seen.mean_response_s(), answered >= 20 && span_s > 0.0) else {
-        return Some(Finding::cannot_tell(Check::InteractiveLaw, "There are too few answers."));
+        let sentence = format!("{answered} answers are too few to check the interactive law; run longer.");
+        return Some(Finding::cannot_tell(Check::InteractiveLaw, sentence));
     };
     let users = answered as f64 / span_s * (response_s + think.mean_s());
     let effect = users / f64::from(*population) - 1.0;
@@ -143,14 +147,17 @@ pub(super) fn loss(seen: &TrialSet<'_>) -> Option<Finding> {
         [Outcome::Refused, Outcome::TimedOut, Outcome::Unanswered].map(count);
     let (lost, all) = (refused + timed_out + unanswered, seen.count());
     if all == 0 {
-        return Some(Finding::cannot_tell(Check::Loss, "No request was due after the warm-up."));
+        return Some(Finding::cannot_tell(
+            Check::Loss,
+            "No request was due after the warm-up; run longer, or shorten the warm-up.",
+        ));
     }
     let share = lost as f64 / all as f64;
     let (verdict, sentence) = if lost == 0 {
         (AssumptionVerdict::Holds, format!("All {all} requests were answered."))
     } else {
         let sentence = format!(
-            "{lost} of {all} requests ({}) had no answer: {refused} refused, {timed_out} timed out, {unanswered} still out at \
+            "{lost} of {all} requests ({}) had no answer: {refused} refused, {timed_out} timed out, {unanswered} unanswered at \
              the end. Response times count only the others.",
             percent(share)
         );
@@ -168,14 +175,18 @@ pub(super) fn answers(seen: &TrialSet<'_>) -> Option<Finding> {
     let wrong = seen.rows().filter(|row| row.outcome == Outcome::Wrong).count();
     let all = seen.rows().filter(|row| row.response_ns().is_some()).count();
     if all == 0 {
-        return Some(Finding::cannot_tell(Check::Answers, "Nothing was answered."));
+        return Some(Finding::cannot_tell(
+            Check::Answers,
+            "No request was answered, so no answer can be checked.",
+        ));
     }
     let share = wrong as f64 / all as f64;
     let finding = if wrong == 0 {
         Finding::new(Check::Answers, AssumptionVerdict::Holds, format!("All {all} answers were right."))
     } else {
         let sentence = format!(
-            "{wrong} of {all} answers ({}) were wrong, so their response times do not measure the service.",
+            "{wrong} of {all} answers ({}) were wrong, so their response times do not measure the service. Repair the server before you use \
+             the figures.",
             percent(share)
         );
         Finding::new(Check::Answers, AssumptionVerdict::Broken, sentence)
@@ -197,7 +208,7 @@ pub(super) fn retries(seen: &TrialSet<'_>) -> Option<Finding> {
     if outside_ns.len() < 20 {
         return Some(Finding::cannot_tell(
             Check::Retries,
-            "The server did not report when it received and answered requests.",
+            "Fewer than 20 answers have the server's timestamps; start it with --stamps if it can report them, or run longer.",
         ));
     }
     outside_ns.sort_unstable();
@@ -216,7 +227,8 @@ pub(super) fn retries(seen: &TrialSet<'_>) -> Option<Finding> {
     let finding = if at_retries >= 3 && 2 * at_retries > 3 * beside {
         let sentence = format!(
             "{at_retries} requests ({}) took 0.2, 0.4, 0.8, 1, 2, 3, 4 or 7 s longer than usual, the delays of TCP retransmissions: an \
-             accept queue overflowed, or the link drops packets. No queueing model includes these delays.",
+             accept queue overflowed, or the link drops packets. No queueing model includes these delays: lengthen the accept queue, or \
+             find where packets are lost.",
             percent(share)
         );
         Finding::new(Check::Retries, AssumptionVerdict::Broken, sentence)
@@ -237,7 +249,7 @@ pub(super) fn delay(seen: &TrialSet<'_>) -> Option<Finding> {
     let (Some(response_s), true) = (seen.mean_response_s(), outside_s.len() >= 20) else {
         return Some(Finding::cannot_tell(
             Check::Delay,
-            "The server did not report when it received and answered requests.",
+            "Fewer than 20 answers have the server's timestamps; start it with --stamps if it can report them, or run longer.",
         ));
     };
     outside_s.sort_by(f64::total_cmp);

@@ -34,7 +34,8 @@ pub(super) fn rate(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
         }
     }
     if gaps < FEWEST || span_s <= 0.0 || !asked_per_s.is_finite() {
-        let sentence = format!("{gaps} gaps between requests are too few to estimate their rate.");
+        let sentence =
+            format!("{gaps} gaps between requests are too few to estimate their rate; run longer.");
         return Some(Finding::cannot_tell(Check::Rate, sentence));
     }
     let sent_per_s = gaps as f64 / span_s;
@@ -48,12 +49,13 @@ pub(super) fn rate(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
     let (sent, asked) = (significant(sent_per_s, 3), significant(asked_per_s, 3));
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
-            "Requests left at {sent}/s, not at the requested {asked}/s: the load differs from the model's."
+            "Requests left at {sent}/s, not at the requested {asked}/s: the load differs from the model's. Give the \
+             model the measured rate."
         ),
         AssumptionVerdict::Holds => format!("Requests left at {sent}/s; {asked}/s were requested."),
         AssumptionVerdict::CannotTell => {
             format!(
-                "Requests left at {sent}/s; {asked}/s were requested. With this few requests the difference is not significant."
+                "Requests left at {sent}/s; {asked}/s were requested. The difference is not significant; run longer to decide."
             )
         }
     };
@@ -67,8 +69,10 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let Arrivals::Open { gap } = &seen.station.arrivals else { return None };
     let gaps_s = seen.gaps_s();
     let Some(gap_scv) = scv(&gaps_s).filter(|_| gaps_s.len() >= FEWEST) else {
-        let sentence =
-            format!("{} gaps between arrivals are too few to identify their distribution.", gaps_s.len());
+        let sentence = format!(
+            "{} gaps between arrivals are too few to identify their distribution; run longer.",
+            gaps_s.len()
+        );
         return Some(Finding::cannot_tell(Check::ArrivalLaw, sentence));
     };
     let poisson = matches!(gap, Law::Exponential { .. });
@@ -79,7 +83,7 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let factor = if factor.is_finite() { factor } else { 1.0 };
     let verdict = grade(gaps_s.len(), ENOUGH, tested.p_value, factor - 1.0, MATTERS);
     let (seen_scv, asked_scv) = (significant(variability, 2), significant(gap.scv(), 2));
-    let what = if poisson { "Poisson".to_owned() } else { format!("{} as asked for", gap.name()) };
+    let what = if poisson { "Poisson".to_owned() } else { format!("{} as requested", gap.name()) };
     let count = gaps_s.len();
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
@@ -91,7 +95,7 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
             "Arrivals are {what}, within the precision of {count} gaps: their squared coefficient of variation is {seen_scv}."
         ),
         AssumptionVerdict::CannotTell => {
-            format!("{count} gaps are too few to decide whether arrivals are {what}.")
+            format!("{count} gaps are too few to decide whether arrivals are {what}; run longer.")
         }
     };
     let finding = Finding::new(Check::ArrivalLaw, verdict, sentence).statistic(name, tested.statistic);
@@ -171,7 +175,10 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
                 format!("{what} are all equal, so they are independent."),
             );
         }
-        return Finding::cannot_tell(check, format!("{n} values are too few to detect dependence."));
+        return Finding::cannot_tell(
+            check,
+            format!("{n} values are too few to detect dependence; run longer."),
+        );
     };
     // Only those that stand out: the sum of the others is noise.
     let noise = 3.0 / (n as f64).sqrt();
@@ -182,12 +189,17 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
     let first = significant(autocorrelation(values, 1).unwrap_or(0.0), 2);
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
-            "{what} depend on those before them: neighbours are correlated by {first}. A model with independent values {}.",
+            "{what} depend on those before them: neighbours have a correlation of {first}. A model with independent values {}.",
             off(1.0 + effect)
         ),
-        AssumptionVerdict::Holds => format!("{what} show no dependence on those before them that matters."),
+        AssumptionVerdict::Holds => {
+            format!("{what} do not depend on those before them enough to change the waiting time.")
+        }
         AssumptionVerdict::CannotTell => {
-            format!("{n} values are too few to decide whether {} depend on one another.", lower(what))
+            format!(
+                "{n} values are too few to decide whether {} depend on one another; run longer.",
+                lower(what)
+            )
         }
     };
     Finding::new(check, verdict, sentence)
@@ -217,7 +229,7 @@ pub(super) fn open_loop(seen: &TrialSet<'_>) -> Option<Finding> {
     if n < FEWEST {
         return Some(Finding::cannot_tell(
             Check::OpenLoop,
-            format!("{n} gaps are too few to decide whether requests wait for answers."),
+            format!("{n} gaps are too few to decide whether requests wait for answers; run longer."),
         ));
     }
     let near_ns = ((AFTER_ANSWER * mean(&gaps_ns)) as i64).max(1);
@@ -251,7 +263,9 @@ pub(super) fn open_loop(seen: &TrialSet<'_>) -> Option<Finding> {
         AssumptionVerdict::Holds => {
             "Requests leave whether or not answers have arrived: the load is open.".to_owned()
         }
-        AssumptionVerdict::CannotTell => "The gaps do not show whether requests wait for answers.".to_owned(),
+        AssumptionVerdict::CannotTell => {
+            "The gaps do not show whether requests wait for answers; run longer to decide.".to_owned()
+        }
     };
     let finding = Finding::new(Check::OpenLoop, verdict, sentence).statistic("z", z);
     Some(finding.p(two_sided(z)).effect("requests after answers", share - expected))

@@ -1,4 +1,4 @@
-//! What an effect and its chance say together, and how far a prediction is off in words.
+//! The grade of a check by effect and significance, and the error of a prediction in words.
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
@@ -23,7 +23,7 @@ pub(super) fn two_sided(z: f64) -> f64 {
     if z.is_nan() { 1.0 } else { (2.0 * Normal::standard().sf(z.abs())).min(1.0) }
 }
 
-/// How far off a prediction is, in words, where the truth is `factor` times what it predicts.
+/// The error of a prediction in words, where the truth is `factor` times the prediction.
 pub(super) fn off(factor: f64) -> String {
     use kendall_stats::number::{percent, significant};
     match 1.0 / factor {

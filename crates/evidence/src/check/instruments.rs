@@ -23,7 +23,7 @@ pub struct SendLateness {
     pub response_s: f64,
     /// The share of the mean response time that passed before sending.
     pub mean_share: f64,
-    /// The same of the 99th percentile.
+    /// The share that the lag has of the 99th percentile.
     pub p99_share: f64,
 }
 
@@ -62,7 +62,10 @@ fn lateness<'r, I: Iterator<Item = &'r RequestRow>>(rows: impl Fn() -> I) -> Opt
 /// Whether requests left when they were due, as the judge of the generator found, with the figures of the rows.
 pub(super) fn sent_when_due(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
     let Some(lateness) = lateness(|| seen.rows()) else {
-        return Some(Finding::cannot_tell(Check::SentWhenDue, "There are too few requests."));
+        return Some(Finding::cannot_tell(
+            Check::SentWhenDue,
+            "Fewer than 20 requests were answered, too few to measure the send lag; run longer.",
+        ));
     };
     let SendLateness { lag_p99_s, response_s, mean_share, p99_share } = lateness;
     let (verdict, sentence) = match setting.sends.map(|sends| sends.on_schedule) {
@@ -109,12 +112,16 @@ pub(super) fn clock_resolution(seen: &TrialSet<'_>) -> Option<Finding> {
         .filter_map(|(what, found)| found.map(|(tick_s, mean_s)| (what, tick_s, mean_s)))
         .min_by(|a, b| ticks(a.1, a.2).total_cmp(&ticks(b.1, b.2)));
     let Some((what, tick_s, mean_s)) = coarsest else {
-        return Some(Finding::cannot_tell(Check::ClockResolution, "There are too few timestamps."));
+        return Some(Finding::cannot_tell(
+            Check::ClockResolution,
+            "Fewer than 20 timestamps are known, too few to find the clock's resolution; run longer.",
+        ));
     };
     let count = ticks(tick_s, mean_s);
     let (verdict, sentence) = if count < TICKS {
         let sentence = format!(
-            "The clock ticks every {}, and the mean {what} time is {}: its error is up to {}.",
+            "The clock ticks every {}, and the mean {what} time is {}: its error is up to {}. Record it \
+             with a finer clock.",
             time(tick_s),
             time(mean_s),
             percent(tick_s / mean_s)

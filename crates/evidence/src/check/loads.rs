@@ -1,4 +1,4 @@
-//! One system under several loads.
+//! Checks of one system under several loads.
 
 use super::service::load_finding;
 use super::{Check, Finding};
@@ -7,7 +7,7 @@ use kendall_stats::two_samples;
 /// The service times of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load<'a> {
-    /// Where it stands, in words, such as "80/s".
+    /// The place of the load in words, such as "80/s".
     pub place: &'a str,
     /// Rate × service time / servers.
     pub utilisation: f64,
@@ -26,7 +26,7 @@ pub fn check_loads(loads: &[Load<'_>]) -> Vec<Finding> {
     }
     let place = format!("{} and {}", low.place, high.place);
     let Some(tested) = two_samples(low.services_s, high.services_s) else {
-        let sentence = "The server did not report its service times.";
+        let sentence = "The server reported no service times; start it with --stamps if it can report them.";
         return vec![Finding::cannot_tell(Check::ServiceApartFromLoad, sentence).at(place)];
     };
     let at = |load: &Load<'_>| format!("at {}", load.place);

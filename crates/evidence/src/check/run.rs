@@ -42,7 +42,7 @@ pub(super) fn steady(seen: &TrialSet<'_>) -> Option<Finding> {
         }
     }
     if tests == 0 {
-        let sentence = "There are too few answers to decide whether response times grow.";
+        let sentence = "There are too few answers to decide whether response times grow; run longer.";
         return Some(Finding::cannot_tell(Check::Steady, sentence));
     }
     let z = z / f64::from(tests).sqrt();
@@ -91,7 +91,7 @@ pub(super) fn warm_up(seen: &TrialSet<'_>) -> Option<Finding> {
     if tests == 0 {
         return Some(Finding::cannot_tell(
             Check::WarmUp,
-            "There are too few answers to find the end of the warm-up.",
+            "There are too few answers to find the end of the warm-up; run longer.",
         ));
     }
     let (z, effect) = (z / f64::from(tests).sqrt(), effect / weight);
@@ -107,7 +107,8 @@ pub(super) fn warm_up(seen: &TrialSet<'_>) -> Option<Finding> {
         ),
         AssumptionVerdict::Holds => "The counted requests include no warm-up.".to_owned(),
         AssumptionVerdict::CannotTell => format!(
-            "The data may include a warm-up: without the first {longest} answers of a trial the mean would change by {}.",
+            "The data may include a warm-up: without the first {longest} answers of a trial the mean would change by {}. \
+             Run longer to decide.",
             percent(effect.abs())
         ),
     };
@@ -132,7 +133,7 @@ pub(super) fn precision(seen: &TrialSet<'_>) -> Option<Finding> {
     let Some((mean_s, half_width)) = known.filter(|(mean_s, _)| *mean_s > 0.0) else {
         return Some(Finding::cannot_tell(
             Check::Precision,
-            "There are too few answers for an interval of their mean.",
+            "There are too few answers for an interval of their mean; run longer, or run more trials.",
         ));
     };
     let relative = half_width / mean_s;
@@ -164,7 +165,7 @@ pub(super) fn shares(seen: &TrialSet<'_>) -> Option<Finding> {
     if n < MEANS {
         return Some(Finding::cannot_tell(
             Check::Shares,
-            format!("{n} requests are too few to estimate the shares of the classes."),
+            format!("{n} requests are too few to estimate the shares of the classes; run longer."),
         ));
     }
     let expected = |class: usize| (classes[class].share * n as f64).max(f64::MIN_POSITIVE);
@@ -179,7 +180,8 @@ pub(super) fn shares(seen: &TrialSet<'_>) -> Option<Finding> {
     let sentence = match verdict {
         AssumptionVerdict::Broken => {
             format!(
-                "{share} of the requests are of class {name}, not the requested {asked}: the load differs from the model's."
+                "{share} of the requests are of class {name}, not the requested {asked}: the load differs from the model's. \
+                 Give the model the measured shares."
             )
         }
         AssumptionVerdict::Holds => {
@@ -188,7 +190,9 @@ pub(super) fn shares(seen: &TrialSet<'_>) -> Option<Finding> {
             )
         }
         AssumptionVerdict::CannotTell => {
-            format!("{n} requests are too few to decide whether classes come in the requested shares.")
+            format!(
+                "{n} requests are too few to decide whether classes come in the requested shares; run longer."
+            )
         }
     };
     let finding = Finding::new(Check::Shares, verdict, sentence).statistic("χ²", chi2);

@@ -27,7 +27,7 @@ pub(super) fn servers(seen: &TrialSet<'_>) -> Option<Finding> {
     if count < FEWEST {
         return Some(Finding::cannot_tell(
             Check::Servers,
-            "The server did not report when it served each request.",
+            "Fewer than 20 requests have the server's start and finish times; start it with --stamps if it can report them.",
         ));
     }
     let (most, expected) = (most_at_once(&spans), seen.station.servers.get() as usize);
@@ -40,8 +40,10 @@ pub(super) fn servers(seen: &TrialSet<'_>) -> Option<Finding> {
             format!("Up to {all} in service at once, as many as the model has servers."),
         )
     } else if most > expected {
-        let sentence =
-            format!("Up to {all} in service at once; the model has {expected} {}.", plural(expected));
+        let sentence = format!(
+            "Up to {all} in service at once; the model has {expected} {}. Set the servers to {most}.",
+            plural(expected)
+        );
         (AssumptionVerdict::Broken, sentence)
     } else if waited >= FEWEST && waited as f64 > 0.01 * count as f64 {
         let sentence = format!(
@@ -51,8 +53,9 @@ pub(super) fn servers(seen: &TrialSet<'_>) -> Option<Finding> {
         );
         (AssumptionVerdict::Broken, sentence)
     } else {
-        let sentence =
-            format!("At most {all} in service at once, and no request waited: there may be more servers.");
+        let sentence = format!(
+            "At most {all} in service at once, and too few requests waited to show a limit: there may be more servers. Run at a higher rate."
+        );
         (AssumptionVerdict::CannotTell, sentence)
     };
     let finding = Finding::new(Check::Servers, verdict, sentence).statistic("at once", most as f64);
@@ -112,7 +115,9 @@ pub(super) fn order(seen: &TrialSet<'_>) -> Option<Finding> {
     }
     let waited = waiting(seen).count();
     if waited < FEWEST {
-        let sentence = format!("{waited} requests waited: too few to find the order of service.");
+        let sentence = format!(
+            "{waited} requests waited: too few to find the order of service; run longer, or at a higher rate."
+        );
         return Some(Finding::cannot_tell(Check::Order, sentence));
     }
     // Two workers that take neighbours may write their stamps in the other order.
@@ -133,7 +138,7 @@ pub(super) fn order(seen: &TrialSet<'_>) -> Option<Finding> {
     let (verdict, sentence) = if share > OVERTAKEN {
         let sentence = format!(
             "{shown} of the requests that waited were overtaken by later ones: the server does not serve in the order of arrival. The \
-             model's mean may still be right; its quantiles are not."
+             model's mean may still be right; its quantiles are not. Choose the discipline that the server has."
         );
         (AssumptionVerdict::Broken, sentence)
     } else {
@@ -170,7 +175,7 @@ pub(super) fn room(seen: &TrialSet<'_>) -> Option<Finding> {
             let room = found_at_refusal(seen);
             let guess = match room {
                 Some(room) if room >= servers.get() as usize => {
-                    format!(" They found {room} in the server: try M/M/{servers}/{room}.")
+                    format!(" The rejected requests found {room} in the server: try M/M/{servers}/{room}.")
                 }
                 _ => format!(" Give the model a capacity, as in M/M/{servers}/K."),
             };

@@ -24,8 +24,8 @@ const HOLE: f64 = 3.0;
 
 fn untold(check: Check, n: usize) -> Finding {
     let sentence = match n {
-        0 => "The server did not report its service times.".to_owned(),
-        n => format!("{n} service times are too few."),
+        0 => "The server reported no service times; start it with --stamps if it can report them.".to_owned(),
+        n => format!("{n} service times are too few for this check; run longer."),
     };
     Finding::cannot_tell(check, sentence)
 }
@@ -41,7 +41,7 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let Some(tested) = anderson_darling_exponential(times_s) else {
         return Some(Finding::cannot_tell(
             Check::ServiceLaw,
-            "Every service time is 0 by the server's clock.",
+            "Every service time is 0 by the server's clock, which is too coarse; use a finer clock.",
         ));
     };
     let verdict = grade(n, ENOUGH, tested.p_value, factor - 1.0, MATTERS);
@@ -75,7 +75,7 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
             )
         }
         (AssumptionVerdict::CannotTell, _) => {
-            format!("{n} service times are too few to decide whether they are exponential.")
+            format!("{n} service times are too few to decide whether they are exponential; run longer.")
         }
     };
     let statistic = anderson_darling_modified(tested.statistic, n);
@@ -159,7 +159,7 @@ pub(super) fn apart_from_arrivals(seen: &TrialSet<'_>) -> Option<Finding> {
         ),
         AssumptionVerdict::Holds => "Service times do not depend on the gaps between arrivals.".to_owned(),
         AssumptionVerdict::CannotTell => {
-            format!("{n} pairs are too few to decide whether service depends on arrivals.")
+            format!("{n} pairs are too few to decide whether service depends on arrivals; run longer.")
         }
     };
     let finding = Finding::new(Check::ServiceApartFromArrivals, verdict, sentence).statistic("r", r);
@@ -194,8 +194,9 @@ pub(super) fn apart_from_load(seen: &TrialSet<'_>) -> Option<Finding> {
     let n = alone_s.len().min(busy_s.len());
     let tested = if n >= FEWEST { two_samples(&alone_s, &busy_s) } else { None };
     let Some(tested) = tested else {
-        let sentence =
-            format!("{n} requests were served alone or with all servers busy: too few to compare.");
+        let sentence = format!(
+            "{n} requests were served alone or with all servers busy, too few to compare; run longer."
+        );
         return Some(Finding::cannot_tell(Check::ServiceApartFromLoad, sentence));
     };
     Some(load_finding(&alone_s, "alone", &busy_s, "with all servers busy", tested.statistic, tested.p_value))
@@ -226,7 +227,10 @@ pub(super) fn load_finding(
             format!("Service takes {high_time} {high} and {low_time} {low}: the load hardly changes it.")
         }
         AssumptionVerdict::CannotTell => {
-            format!("Service took {high_time} {high} and {low_time} {low}, of {n} requests or more each.")
+            format!(
+                "Service takes {high_time} {high} and {low_time} {low}: {n} requests are too few to decide whether it depends on the \
+                 load. Run longer."
+            )
         }
     };
     let finding = Finding::new(Check::ServiceApartFromLoad, verdict, sentence).statistic("D", distance);

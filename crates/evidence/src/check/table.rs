@@ -1,4 +1,4 @@
-//! Which numbers of a table contradict one another, or what they are said to be.
+//! Contradictions among the numbers of a table, or with their names.
 //!
 //! A table has no single requests, so there is nothing to test statistically: its numbers are recomputed from each other. A number that
 //! differs by more than its printed digits can explain is broken.
@@ -16,7 +16,7 @@ use kendall_theory::{erlang_b, erlang_c};
 
 /// Printed numbers are rounded; two of them that disagree by more are two numbers.
 const DIGITS: f64 = 0.01;
-/// The same for what is computed of several of them.
+/// The tolerance for what is computed from several printed numbers.
 const COMPUTED: f64 = 0.02;
 
 /// Finds the numbers of a table that contradict one another: units, utilisation, steady state, computed response times, operational

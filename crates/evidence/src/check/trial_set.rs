@@ -87,7 +87,7 @@ impl<'a> TrialSet<'a> {
         }
     }
 
-    /// That of the gaps between arrivals.
+    /// The squared coefficient of variation of the gaps between arrivals.
     pub(super) fn arrival_scv(&self) -> f64 {
         scv(&self.gaps_s()).unwrap_or(1.0)
     }

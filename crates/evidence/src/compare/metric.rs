@@ -1,19 +1,19 @@
-//! What is measured of a run.
+//! The metrics of a run.
 
 use serde::Serialize;
 
-/// One number of each run.
+/// A metric: one number of each run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// What it is called: "p99".
+    /// The metric's name: "p99".
     pub name: String,
-    /// What its values are.
+    /// The unit of the metric's values.
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
 }
 
-/// What the values of a metric are.
+/// The unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -43,9 +43,9 @@ pub enum Better {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// By their ratio. All values are above 0.
+    /// The ratio of the values, which are all above 0.
     Ratio,
-    /// By their difference.
+    /// The difference of the values.
     Difference,
 }
 
@@ -68,7 +68,8 @@ impl Metric {
         Self { name: name.to_owned(), unit, better }
     }
 
-    /// How such values are compared: shares, and what is not above 0 everywhere, by their difference.
+    /// The scale on which such values are compared: the difference for shares and for values that are not above 0
+    /// everywhere.
     pub(super) fn scale(&self, a: &[f64], b: &[f64]) -> Scale {
         let positive = a.iter().chain(b).all(|&value| value > 0.0);
         if positive && self.unit != Unit::Share { Scale::Ratio } else { Scale::Difference }

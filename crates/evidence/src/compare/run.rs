@@ -10,8 +10,8 @@ use kendall_stats::{minimum_samples, quantile_rank};
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 impl Run {
-    /// What a run's rows say of [`Metric::all`], the warm-up left out; `cpu_s` is what its server used in all. A quantile is absent if
-    /// there are too few requests, or if it lies among the unanswered ones.
+    /// The metrics of [`Metric::all`] of a run, from its rows without the warm-up; `cpu_s` is the total that its server used. A
+    /// quantile is absent if there are too few requests, or if it lies among the unanswered ones.
     pub fn of(trial: &Trial<'_>, cpu_s: Option<f64>) -> Self {
         let counted = || trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns);
         let mut responses_s: Vec<f64> =

@@ -16,9 +16,9 @@ pub const SHIFTED: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9
 pub struct Shift {
     /// The quantile, as a share.
     pub p: f64,
-    /// Its median over the runs of the first side, in seconds.
+    /// The quantile's median over the runs of the first side, in seconds.
     pub base_s: f64,
-    /// The same of the other side less that.
+    /// The difference of the other side's median from it, in seconds.
     pub shift_s: f64,
     /// The 95 % interval of that.
     pub interval_s: (f64, f64),

@@ -15,22 +15,24 @@ const MOST_METRICS: usize = 100;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoRuns {
-    #[error("line {line}: {text:?} in column {column:?} is not a number")]
+    #[error("line {line}: {text:?} in column {column:?} is not a number; write it like 0.25 or 2.5e-1")]
     NotANumber { line: u64, column: String, text: String },
-    #[error("line {line} has {found} columns where the head has {head}")]
+    #[error("line {line} has {found} columns, but the head has {head}; an empty cell needs its comma, too")]
     Ragged { line: u64, found: usize, head: usize },
     #[error(
-        "it holds no run; write one number per line, a CSV table with a row for each run, or give the output of {}",
+        "the input holds no run; write one number per line, a CSV table with a row for each run, or give the output of {}",
         kendall_outputs::tools()
     )]
     Empty,
-    #[error("it is not a table: {0}")]
+    #[error("the input is not a table: {0}")]
     NoTable(String),
-    #[error("it holds more than {MOST_RUNS} runs or {MOST_METRICS} columns; a row is a run, not a request")]
+    #[error(
+        "the input holds more than {MOST_RUNS} runs or {MOST_METRICS} columns; a row is a run, not a request"
+    )]
     TooMany,
     #[error(transparent)]
     Output(#[from] kendall_outputs::OutputError),
-    #[error("it holds {} commands: {}; export each command to a separate file, and name each file as a side", .0.len(), .0.join(", "))]
+    #[error("the input holds {} commands: {}; export each command to a separate file, and name each file as a side", .0.len(), .0.join(", "))]
     Several(Vec<String>),
 }
 

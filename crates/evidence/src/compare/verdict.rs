@@ -1,4 +1,4 @@
-//! What a comparison comes to, in words.
+//! The verdict of a comparison, in words.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use kendall_stats::number::{significant, time};
 /// Never advise more runs than this: a difference this close to its margin cannot be decided.
 const MOST_RUNS: f64 = 1_000.0;
 
-/// What a comparison comes to.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
@@ -33,12 +33,12 @@ pub enum ComparisonVerdict {
     NotMeasured,
 }
 
-/// What a verdict is made of.
+/// The data that a verdict is computed from.
 pub(super) struct Judged {
     /// On the scale on which differences add up.
     pub(super) interval: Bootstrapped,
     pub(super) p_holm: f64,
-    /// Of the side that has fewer.
+    /// The number of runs of the side that has fewer.
     pub(super) runs: usize,
     /// Whether `runs` can reach significance among this number of tests.
     pub(super) can_tell: bool,

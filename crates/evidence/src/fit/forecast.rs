@@ -1,4 +1,4 @@
-//! What a fitted model predicts, and how sure that is.
+//! Predictions of a fitted model, and their intervals.
 //!
 //! Intervals are from a parametric bootstrap (Efron and Tibshirani 1993, section 6.5): the samples are drawn anew around
 //! the fit, with the noise that the fit found and Student's correction for few samples, and fitted again. An error of the
@@ -25,7 +25,7 @@ const DRAWS: u64 = 400;
 /// No model is asked for more servers, users or requests per second than this.
 const MOST: u32 = 100_000;
 
-/// What a model predicts at a load.
+/// The prediction of a model at a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
     /// The load.
@@ -33,13 +33,13 @@ pub struct Forecast {
     /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
     /// put the load beyond saturation.
     pub response: Summary,
-    /// Why the quantiles are missing, if they are.
+    /// The reason why the quantiles are missing, if they are.
     pub no_quantiles: Option<String>,
     /// Completed requests per second.
     pub throughput_per_s: Estimate,
     /// The busy share of the servers, of the bottleneck where there are several parts; `None` for laws without servers.
     pub utilisation: Option<Estimate>,
-    /// By how much an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
+    /// The factor by which an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
     pub amplification: Option<f64>,
     /// The share of the bootstrap's draws that sustain the load.
     pub steady: f64,
@@ -69,13 +69,13 @@ pub enum NoForecast {
 pub struct Highest {
     /// Requests per second, or users of a closed population. The whole interval is of loads that may be the highest.
     pub load: Estimate,
-    /// The same as a load.
+    /// The highest rate as a load.
     pub at: Load,
     /// The utilisation there.
     pub utilisation: Option<f64>,
 }
 
-/// What is to stay below a limit.
+/// The statistic that must stay below a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SloMeasure {
@@ -88,9 +88,9 @@ pub enum SloMeasure {
 /// A service level objective: "p99<50ms".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slo {
-    /// What.
+    /// The statistic.
     pub measure: SloMeasure,
-    /// Its limit, in seconds.
+    /// The objective's limit, in seconds.
     pub at_most_s: f64,
 }
 
@@ -131,7 +131,7 @@ impl std::fmt::Display for Slo {
 }
 
 impl Fit {
-    /// What the best candidate predicts at a load, with `servers` in place of the fitted number if given.
+    /// The prediction of the best candidate at a load, with `servers` in place of the fitted number if given.
     ///
     /// # Errors
     /// Fails if the load exceeds the model's capacity, and says by how much.

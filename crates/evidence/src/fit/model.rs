@@ -42,7 +42,7 @@ pub struct Served {
     pub scv: f64,
     /// Time that passes outside the station, without queueing.
     pub delay_s: f64,
-    /// What each request needs of one server that everybody shares.
+    /// The part of each request that needs one shared server.
     pub serial_s: f64,
     /// The most requests in the station.
     pub capacity: Option<u64>,

@@ -1,10 +1,10 @@
-//! What is known of the points that are fitted.
+//! The data of the points that are fitted.
 
 use serde::Serialize;
 
 use crate::table::{Row, Table};
 
-/// What was offered.
+/// The load that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "load")]
 pub enum Load {
@@ -65,20 +65,20 @@ pub(super) fn short(value: f64) -> String {
 /// Service times by the server's own stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stamped {
-    /// Their mean.
+    /// The mean of the service times.
     pub mean_s: f64,
-    /// Their squared coefficient of variation, where it is known.
+    /// The squared coefficient of variation of the service times, where it is known.
     pub scv: Option<f64>,
-    /// How many there are, where it is known.
+    /// The number of service times, where it is known.
     pub n: Option<f64>,
 }
 
-/// One measured point, from whatever tool.
+/// One measured point, from any tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Observation {
-    /// Where it stands, in words: "line 4", "80/s".
+    /// The place of the point in words: "line 4", "80/s".
     pub place: String,
-    /// What was offered.
+    /// The load that was offered.
     pub load: Load,
     /// Mean response time of the answered requests.
     pub response_s: Option<f64>,
@@ -94,7 +94,7 @@ pub struct Observation {
     pub utilisation: Option<f64>,
     /// Processor time per second.
     pub cpu_cores: Option<f64>,
-    /// What the server stamped.
+    /// The service times that the server stamped.
     pub service: Option<Stamped>,
     /// How many servers the station has.
     pub servers: Option<u32>,
@@ -106,7 +106,7 @@ pub struct Observation {
     pub lost: Option<f64>,
     /// How many requests were measured.
     pub requests: Option<f64>,
-    /// Why the point has no steady state, if the one who measured it saw that.
+    /// The reason why the point has no steady state, if it has none.
     pub unsteady: Option<String>,
 }
 

@@ -53,7 +53,7 @@ struct Station {
     demands_s: Vec<f64>,
     /// What belongs to the next of these.
     inverse: f64,
-    /// Of the factor by which that grows once all servers are busy.
+    /// The logarithm of the factor by which `inverse` grows once all servers are busy.
     log_factor: f64,
 }
 

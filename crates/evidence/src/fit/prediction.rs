@@ -7,12 +7,12 @@ use super::Fit;
 use super::forecast::{Forecast, Highest, NoForecast, Slo};
 use super::observation::Load;
 
-/// What a prediction is asked for.
+/// The conditions that a prediction is for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Question {
     /// A load to predict response times for.
     pub load: Option<Load>,
-    /// Another number of servers than was measured.
+    /// A number of servers that differs from the measured one.
     pub servers: Option<u32>,
     /// An objective: the highest load that meets it, and with a load the servers that this load needs.
     pub slo: Option<Slo>,
@@ -23,7 +23,7 @@ pub struct Question {
 pub struct Prediction {
     /// The model that predicts.
     pub model: String,
-    /// What the load leads to.
+    /// The prediction for the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
     /// The highest load that meets the objective.

@@ -1,4 +1,4 @@
-//! Which candidate predicts best what it has not seen.
+//! The candidate that predicts held-out loads best.
 
 use serde::Serialize;
 
@@ -29,11 +29,11 @@ pub struct Split {
     pub predicted: usize,
     /// The lowest load that was predicted.
     pub from: Load,
-    /// And the highest.
+    /// The highest load that was predicted.
     pub to: Load,
 }
 
-/// How well a candidate predicts the loads that it was not fitted to.
+/// The errors of a candidate's predictions of the loads that it was not fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOut {
     /// The root of the mean squared relative error. Infinite where the candidate has no steady state at a load at which
@@ -41,39 +41,39 @@ pub struct HeldOut {
     pub error: f64,
     /// The largest relative error.
     pub worst: f64,
-    /// What was measured and predicted.
+    /// The measured and predicted points.
     pub points: Vec<HeldOutPoint>,
 }
 
-/// One prediction of what was not fitted.
+/// One measured point that was not fitted, and its prediction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOutPoint {
     /// Where.
     pub load: Load,
     /// The mean response time, or the throughput of a closed population.
     pub measured: f64,
-    /// The same by the candidate; `None` where it has no steady state.
+    /// The candidate's prediction; `None` where it has no steady state.
     pub predicted: Option<f64>,
 }
 
 /// A model as it fits.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// Its name: "delay + M/M/4".
+    /// The candidate's name: "delay + M/M/4".
     pub name: String,
     /// The model, fitted to all points.
     pub model: Model,
-    /// Its formula for the mean.
+    /// The candidate's formula for the mean.
     pub formula: &'static str,
-    /// Its parameters, with intervals.
+    /// The candidate's parameters, with intervals.
     pub parameters: Vec<Parameter>,
-    /// How well it predicts; `None` where the lower loads are too few for it.
+    /// The errors of the candidate's predictions; `None` where the lower loads are too few.
     pub held_out: Option<HeldOut>,
     /// The root of the mean squared relative error on the points it was fitted to, all of them.
     pub error: f64,
     /// Akaike's criterion, corrected for few points; lower is better. `None` with too few points for it.
     pub aicc: Option<f64>,
-    /// What to know about its parameters.
+    /// Notes on the parameters.
     pub notes: Vec<String>,
     #[serde(skip)]
     pub(super) fitted: Fitted,

@@ -4,7 +4,7 @@ use super::line::Line;
 use super::model::Model;
 use super::observation::{Load, Observation};
 
-/// What was seen at a load.
+/// A quantity that is measured at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SampleQuantity {
     /// Mean response time of an open stream. Its errors are taken as proportional to it.
@@ -29,7 +29,7 @@ pub(super) struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prior {
     pub(super) service_s: f64,
-    /// Its standard error, relative to it.
+    /// The standard error, relative to the service time.
     pub(super) relative_error: f64,
 }
 
@@ -180,7 +180,7 @@ impl Sample {
         }
     }
 
-    /// The same sample with another number.
+    /// Returns the sample with another value.
     pub(super) fn with_value(&self, value: f64) -> Self {
         let seen = match self.seen {
             SampleQuantity::Response { .. } => SampleQuantity::Response { mean_s: value },

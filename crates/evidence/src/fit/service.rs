@@ -1,4 +1,4 @@
-//! Where the service time comes from: what each source at hand says of it, best first.
+//! The service time from each source, the best source first.
 
 use super::line::Line;
 use serde::Serialize;
@@ -22,18 +22,18 @@ pub enum Source {
     Curve,
 }
 
-/// What one source says of the service time.
+/// The service time from one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceTime {
     /// Which source.
     pub source: Source,
     /// The mean service time.
     pub mean_s: f64,
-    /// Its 95 % interval, where the source has one.
+    /// The service time's 95 % interval, where the source has one.
     pub interval_s: Option<(f64, f64)>,
     /// Whether the models are fitted with it.
     pub used: bool,
-    /// How sure it is, as a sentence.
+    /// The reservation about the service time, as a sentence.
     pub doubt: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use super::candidate::{Fitted, Free};
 use super::model::{Family, Model};
 use super::sample::{Prior, Sample};
 
-/// What a parameter is.
+/// A quantity that a parameter stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -34,28 +34,28 @@ pub enum Quantity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// It was given, or measured apart from the response times.
+    /// The user gave the parameter, or it was measured separately from the response times.
     Given,
-    /// It was fitted.
+    /// The fit estimated the parameter.
     Fitted,
 }
 
-/// One parameter.
+/// One parameter of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameter {
-    /// What it is.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Its value.
+    /// The parameter's value.
     pub value: f64,
-    /// Its 95 % interval by profile likelihood; an end is infinite where no value is refuted. `None` for what was given,
-    /// and where no point is to spare.
+    /// The parameter's 95 % interval by profile likelihood; an end is infinite where no value is refuted. `None` for
+    /// what was given, and where no point is to spare.
     pub interval: Option<(f64, f64)>,
-    /// Whether it was fitted.
+    /// The origin of the value: the fit, or the user.
     pub origin: Origin,
 }
 
 impl Quantity {
-    /// Its symbol in the formulas.
+    /// The quantity's symbol in the formulas.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Service => "S",
@@ -70,7 +70,7 @@ impl Quantity {
         }
     }
 
-    /// What it is, in words.
+    /// The quantity in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service time",
@@ -85,12 +85,12 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a whole number.
+    /// Whether the quantity is a count.
     pub fn is_count(self) -> bool {
         matches!(self, Self::Servers | Self::Capacity)
     }
 
-    /// Whether it is a time in seconds.
+    /// Whether the quantity is a time in seconds.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Service | Self::Delay | Self::Serial)
     }

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{NotMeasured, RowClass, Trial, each_in_order, mean, rate, seen_by_clients, times, windows};
 
-/// What is known of a server beforehand.
+/// The parameters of a server that were measured beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
-    /// Its mean service time, in seconds.
+    /// The server's mean service time, in seconds.
     pub service_s: f64,
-    /// What a request takes beyond its service where it meets no other, in seconds.
+    /// The delay of a request outside the station, in seconds.
     pub delay_s: f64,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Trial;
 
-/// What the requests of one run cost their clients.
+/// The cost of the requests of one run to their clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Every request that was due after the warm-up, however it ended.
@@ -15,7 +15,8 @@ pub struct Score {
     /// The mean over them of weight × response in whole microseconds, rounded down; the lower the better. A wrong
     /// answer counts like a right one. A request without an answer counts with the time until it was given up.
     pub weighted_response_us: u64,
-    /// How many had no complete answer. If any, the true score is higher: they would have waited longer.
+    /// The number of requests without a complete answer. If any, the true score is higher: they would have waited
+    /// longer.
     pub without_answer: u64,
     /// The classes in the order of their numbers, those without requests included.
     pub classes: Vec<ClassScore>,
@@ -24,15 +25,15 @@ pub struct Score {
 /// The part of one class in a [`Score`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassScore {
-    /// Its name.
+    /// The name of the class.
     pub name: String,
-    /// What a second of its delay costs, beside that of the other classes.
+    /// The cost of a second of delay, relative to the other classes.
     pub weight: f64,
-    /// Its requests.
+    /// The number of requests of the class.
     pub requests: u64,
-    /// How many of them had the right answer.
+    /// The number of them with the right answer.
     pub right: u64,
-    /// Their mean response in seconds, counted as in the score; `None` if there were none.
+    /// The mean response time of the class's requests in seconds, counted as in the score; `None` if there were none.
     pub mean_response_s: Option<f64>,
 }
 
@@ -127,7 +128,7 @@ impl Tally {
     }
 }
 
-/// From the instant a request was due until it ended, if only by being given up at the end of the run.
+/// Time from the instant a request was due until it ended, if only by being given up at the end of the run.
 fn whole_us(row: &RequestRow, end_ns: i64) -> f64 {
     let ended_ns = row.completed.unwrap_or(end_ns);
     ((ended_ns - row.scheduled).max(0) / 1000) as f64

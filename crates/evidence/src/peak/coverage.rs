@@ -1,4 +1,5 @@
-//! What intervals of searches are worth: how often another search of the same system ends within them, while the machine is disturbed.
+//! The coverage of the intervals of searches: how often another search of the same system ends within them, while the machine is
+//! disturbed.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! What all probes together say: the chance to pass falls with the rate, and where it crosses one half is the answer.
+//! The result of all probes together: the probability to pass falls with the rate, and the answer is the rate where it crosses one half.
 
 use kendall_station::Estimate;
 use kendall_stats::student_t;

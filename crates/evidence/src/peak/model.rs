@@ -16,7 +16,7 @@ pub struct Curve {
     served: Served,
 }
 
-/// Where the system is used best: the most throughput for its response time.
+/// The load at which the system is used best: the most throughput for its response time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Knee {
     /// Requests per second.
@@ -45,7 +45,7 @@ impl Curve {
         highest_rate(&Model::Served(self.served), slo).ok().filter(|&rate_per_s| rate_per_s > 0.0)
     }
 
-    /// Its capacity in requests per second.
+    /// The curve's capacity in requests per second.
     pub fn capacity_per_s(&self) -> f64 {
         f64::from(self.served.servers) / self.served.service_s
     }

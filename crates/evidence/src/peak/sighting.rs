@@ -1,4 +1,4 @@
-//! What one probe saw, and what that comes to.
+//! The measurement of one probe, and its outcome.
 
 use kendall_record::{Outcome as Ended, RequestRow};
 use kendall_station::Estimate;
@@ -15,7 +15,7 @@ const ACHIEVED: (f64, f64) = (0.97, 0.99);
 /// The most and the fewest sections into which the requests of a probe are divided for the interval of a quantile.
 const SECTIONS: (usize, usize) = (10, 5);
 
-/// What one probe saw.
+/// The measurement of one probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sighting {
     /// Completed over due, while the load lasted.
@@ -30,19 +30,19 @@ pub struct Sighting {
     pub disturbed: bool,
 }
 
-/// What a probe comes to.
+/// The outcome of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The objective is met, and the system keeps up.
     Pass,
-    /// It is not met, or the system does not keep up.
+    /// The system does not meet the objective, or does not keep up.
     Fail,
     /// The limit lies within the interval.
     Grey,
 }
 
-/// How many requests of a probe it takes to say something of an objective.
+/// The number of requests of a probe that can decide an objective.
 pub fn requests_needed(slo: Slo) -> u64 {
     match slo.measure {
         SloMeasure::Mean => 500,
@@ -51,8 +51,8 @@ pub fn requests_needed(slo: Slo) -> u64 {
 }
 
 impl Sighting {
-    /// What the rows of a probe say, its warm-up left out. Requests of one run depend on each other, so the interval of a quantile
-    /// is by sections of the run and that of the mean by batches.
+    /// The measurement of a probe from its rows, without its warm-up. Requests of one run depend on each other, so the interval of
+    /// a quantile is by sections of the run and that of the mean by batches.
     pub fn of(trial: &Trial<'_>, slo: Slo) -> Self {
         let mut rows: Vec<&RequestRow> =
             trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns).collect();
@@ -86,7 +86,7 @@ impl Sighting {
         self.achieved_share < ACHIEVED.0
     }
 
-    /// What it comes to.
+    /// The outcome of the probe.
     pub fn outcome(&self, aim: &Aim) -> Outcome {
         let measure = match aim.slo.measure {
             SloMeasure::Mean => Measure::Mean,

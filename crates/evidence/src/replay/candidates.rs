@@ -23,20 +23,20 @@ const UNEXPLAINED: f64 = 0.25;
 /// One station that a run was replayed through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Its servers.
+    /// The candidate's servers.
     pub servers: Servers,
-    /// Its order of service.
+    /// The candidate's order of service.
     pub discipline: Discipline,
-    /// Its room for requests, waiting and in service; `None` is unlimited.
+    /// The candidate's capacity, in requests waiting and in service; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
-    /// How far its predictions are from the measurement.
+    /// The errors of the candidate's predictions.
     pub fit: Fit,
-    /// Whether the run distinguishes it from the best.
+    /// Whether the run distinguishes the candidate from the best.
     pub told_apart: bool,
 }
 
-/// What a run says of the candidates.
+/// The verdict of a run on the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayVerdict {
@@ -51,18 +51,18 @@ pub enum ReplayVerdict {
 /// Stations ranked by how well they explain a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidates {
-    /// What the run says of them.
+    /// The verdict of the run on the candidates.
     pub verdict: ReplayVerdict,
     /// The best first; the system's own comes before candidates that the run cannot distinguish from it.
     pub ranked: Vec<Candidate>,
-    /// Where the system's own stands among them.
+    /// The rank of the system's own station among the candidates.
     pub own: usize,
     /// The replay through the first.
     pub best: Replay,
 }
 
 impl Candidates {
-    /// Those that the run cannot distinguish from the best, which is the first of them.
+    /// The candidates that the run cannot distinguish from the best, which is the first of them.
     pub fn alike(&self) -> impl Iterator<Item = &Candidate> {
         self.ranked.iter().filter(|candidate| !candidate.told_apart)
     }

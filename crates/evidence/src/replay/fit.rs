@@ -10,9 +10,9 @@ const QUANTILES: [f64; 4] = [0.50, 0.90, 0.95, 0.99];
 /// One request: its response time as measured and as predicted, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// As the client saw it.
+    /// The response time that the client measured.
     pub measured_s: f64,
-    /// By the replay; 0 if it was turned away there.
+    /// The response time that the replay predicts; 0 if the station turned the request away.
     pub predicted_s: f64,
 }
 
@@ -26,15 +26,15 @@ impl Pair {
 /// How far predictions are from a measurement. Relative errors are to the measured value; above 0 is too long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
-    /// That of the mean response.
+    /// The relative error of the mean response time.
     pub mean_error: f64,
-    /// Those of the quantiles, as far as there are requests enough for them.
+    /// The relative errors of the quantiles that have enough requests.
     pub quantile_errors: Vec<QuantileError>,
     /// The mean absolute error of a request over the mean response: what ranks candidates.
     pub relative_error: f64,
     /// Half of the requests are predicted at least this well, relative to their own response.
     pub median_relative_error: f64,
-    /// The same in seconds.
+    /// The median absolute error, in seconds.
     pub median_absolute_error_s: f64,
     /// Pearson's correlation of prediction and measurement; `None` where either does not vary.
     pub correlation: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Fit {
 pub struct QuantileError {
     /// Which quantile.
     pub p: f64,
-    /// Its relative error.
+    /// The relative error of the quantile.
     pub error: f64,
 }
 

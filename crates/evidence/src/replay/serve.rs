@@ -18,11 +18,11 @@ const KEPT: usize = 2_000;
 /// A request as a station sees it, in seconds since the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Visit {
-    /// When it arrives at the station.
+    /// The arrival of the request at the station.
     pub arrival_s: f64,
-    /// What it needs of a server.
+    /// The service time of the request.
     pub service_s: f64,
-    /// Its class, by number.
+    /// The request's class, by number.
     pub class: usize,
 }
 

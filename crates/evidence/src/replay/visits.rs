@@ -215,7 +215,7 @@ impl Stream {
     }
 }
 
-/// How long after it was due a request was sent.
+/// The time from due to sent of a request.
 fn late_ns(row: &RequestRow) -> i64 {
     row.sent.map_or(0, |sent| (sent - row.scheduled).max(0))
 }

@@ -115,7 +115,7 @@ impl Sections {
         }
     }
 
-    /// Those of whose requests none was due before an instant.
+    /// The sections that contain no request that was due before an instant.
     pub(super) fn since(&self, from_ns: i64) -> Vec<&Section> {
         self.sections.iter().filter(|section| section.rows() > 0 && section.first_due_ns >= from_ns).collect()
     }

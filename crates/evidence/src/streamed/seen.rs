@@ -1,4 +1,4 @@
-//! What the sections of a run say together of one kind of time.
+//! The statistics of one kind of time over the sections of a run.
 
 use kendall_station::{Estimate, Quantile, Summary};
 use kendall_stats::{BatchMeans, batch_means, minimum_samples, quantile_rank, quantile_ranks};
@@ -8,13 +8,13 @@ use super::QUANTILES;
 use super::section::Section;
 use super::times::Times;
 
-/// What is known of one kind of time.
+/// The statistics of one kind of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimesSeen {
     /// The requests that have such a time.
     pub requests: u64,
-    /// Of these, the requests that were given up before their time was known. They count as no shorter than when they were
-    /// given up.
+    /// The requests, among these, that were given up before their time was known. They count as no shorter than when they were given
+    /// up.
     pub censored: u64,
     /// The mean, in seconds: a lower bound where some are censored.
     pub mean_s: Estimate,
@@ -31,7 +31,7 @@ pub struct TimesSeen {
     pub curve: Vec<(f64, f64)>,
 }
 
-/// One quantile, or how many requests it needs.
+/// One quantile, or the number of requests that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantileSeen {
     /// The share.
@@ -39,7 +39,7 @@ pub struct QuantileSeen {
     /// The time that this share of the requests stays below or at, in seconds. `None` for too few requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_s: Option<f64>,
-    /// Its 95 % interval, in seconds. `None` for too few requests, and where it has no upper end.
+    /// The quantile's 95 % interval, in seconds. `None` for too few requests, and where it has no upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_s: Option<(f64, f64)>,
     /// The value is a lower bound, because so large a share of the requests is censored.
@@ -78,7 +78,7 @@ impl TimesSeen {
         })
     }
 
-    /// One quantile alone, of a kind of time.
+    /// One quantile of a kind of time.
     pub(super) fn one(sections: &[&Section], times: fn(&Section) -> &Times, p: f64) -> (u64, QuantileSeen) {
         let mut all = Times::new();
         sections.iter().for_each(|section| all.absorb(times(section)));
@@ -103,7 +103,7 @@ impl TimesSeen {
         (count > 0).then_some((count, Estimate { value, interval }))
     }
 
-    /// The same without intervals of quantiles: a run that does not settle has none.
+    /// The times without intervals of quantiles: a run that does not settle has none.
     pub(super) fn without_intervals(mut self) -> Self {
         for quantile in &mut self.quantiles {
             (quantile.interval_s, quantile.needs) =
@@ -123,7 +123,7 @@ impl TimesSeen {
         self.censored > 0
     }
 
-    /// What every way of answering says of a time: quantiles that are lower bounds are left out.
+    /// The summary of the time in the form of every method: quantiles that are lower bounds are left out.
     pub fn summary(&self) -> Summary {
         let known = |quantile: &&QuantileSeen| !quantile.at_least;
         let told = |quantile: &QuantileSeen| {

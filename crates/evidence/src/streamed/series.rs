@@ -1,4 +1,4 @@
-//! What passes along time, in bins that grow twice as wide when there are too many of them.
+//! Series along time, in bins that become twice as wide when there are too many of them.
 
 use kendall_record::{Outcome, RequestRow};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use kendall_stats::histogram::{Grid, Histogram};
 
 /// No more bins than this.
 const MOST: usize = 2048;
-/// How wide they are at first, in nanoseconds.
+/// The width of the bins at first, in nanoseconds.
 const FINEST_NS: i64 = 1_000_000;
 /// What is handed out has no more bins than this, and none narrower than a tenth of a second where there are enough.
 const SHOWN_AT_MOST: usize = 600;
@@ -19,7 +19,7 @@ const LEAST_S: f64 = 1e-6;
 
 #[derive(Clone, Debug)]
 pub(super) struct Bin {
-    /// How the requests that were due in it ended.
+    /// The counts of the requests that were due in the bin, by outcome.
     ended: [u64; Outcome::ALL.len()],
     /// Response times of the requests that were due in it and answered.
     response: Histogram,
@@ -41,7 +41,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// The same in a bin that ends later.
+    /// The edge in a bin that ends later.
     fn extended(self, by_s: f64) -> Self {
         Self { before_end_s: self.before_end_s + self.count * by_s, ..self }
     }
@@ -224,21 +224,21 @@ fn present(bins: &[Bin], width_s: f64) -> Vec<f64> {
     bins.iter().map(&mut of).collect()
 }
 
-/// What passed along time, in bins of equal width.
+/// A series along time, in bins of equal width.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// How wide a bin is, in seconds.
     pub width_s: f64,
-    /// One after the other, from the start.
+    /// The bins, one after the other, from the start.
     pub bins: Vec<SeriesBin>,
 }
 
 /// One bin of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesBin {
-    /// When it begins, in seconds since the start.
+    /// The beginning of the bin, in seconds since the start.
     pub at_s: f64,
-    /// How the requests ended that were due in it, in the order of [`Outcome::ALL`].
+    /// The counts of the requests that were due in the bin, in the order of [`Outcome::ALL`].
     pub ended: [u64; Outcome::ALL.len()],
     /// Answers that were complete in it, whenever they were due.
     pub completed: u64,
@@ -247,13 +247,13 @@ pub struct SeriesBin {
     /// The mean response time of the requests that were due in it, in seconds, where any was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_mean_s: Option<f64>,
-    /// Their median, within 1 %.
+    /// The median response time, within 1 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p50_s: Option<f64>,
-    /// What 90 % stay below.
+    /// The 90th percentile of the response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p90_s: Option<f64>,
-    /// What 99 % stay below; of fewer than a hundred, the longest.
+    /// The 99th percentile of the response time; of fewer than a hundred requests, the longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p99_s: Option<f64>,
     /// The longest.

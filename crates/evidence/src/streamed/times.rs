@@ -1,4 +1,4 @@
-//! One kind of time of the requests of a section.
+//! Statistics of one kind of time of the requests of a section.
 
 use kendall_stats::histogram::{Grid, Histogram};
 
@@ -9,7 +9,7 @@ const LEAST_S: f64 = 1e-7;
 #[derive(Clone, Debug)]
 pub(super) struct Times {
     pub(super) known: Sums,
-    /// Of requests that were given up: their time is longer than this.
+    /// The times of requests that were given up: their true times are longer.
     bounds: Option<Box<Sums>>,
 }
 

@@ -12,13 +12,13 @@ const BATCH: usize = 5;
 /// Which requests at the front are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warmup {
-    /// Those due before this instant, in nanoseconds since the start.
+    /// The warm-up lasts until this instant, in nanoseconds since the start.
     Until(i64),
-    /// As many as [`suggested`](WarmupSeen::suggested_s) says.
+    /// The warm-up is as long as [`suggested`](WarmupSeen::suggested_s).
     Auto,
 }
 
-/// What the warm-up was, and what it should have been.
+/// The warm-up that was left out, and the one that the data suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WarmupSeen {
     /// Requests due before this were left out, in seconds since the start.

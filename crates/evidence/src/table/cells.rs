@@ -14,7 +14,7 @@ pub(crate) struct Cells {
 /// Why a text holds no cells.
 #[derive(Debug)]
 pub(crate) enum NoCells {
-    /// There is no line.
+    /// The text has no line.
     Empty,
     NotCsv(String),
     NotJson(String),

@@ -1,4 +1,4 @@
-//! What a header says: a quantity, its unit, and what its values can be.
+//! The meaning of a header: a quantity, its unit, and the possible values.
 
 use super::name::canonical;
 use super::{Row, TableError};

@@ -55,8 +55,8 @@ fn every_contradiction_of_the_file_recovery_table_is_found() {
     let sentence = |check, line| says(FILE_RECOVERY, check, line);
     assert_eq!(
         sentence(Check::Units, "line 2"),
-        "A service rate of 42.052/s means a service time of 23.8 ms, but 0.23800 s is given: it is 10 times that, which no mix-up of \
-         units explains."
+        "A service rate of 42.052/s means a service time of 23.8 ms, but 0.23800 s is given: the given time is 10 times as \
+         long, which no mix-up of units explains."
     );
     for line in ["line 3", "line 4", "line 5"] {
         assert!(sentence(Check::Units, line).ends_with("looks like milliseconds."));

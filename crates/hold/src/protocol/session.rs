@@ -36,14 +36,14 @@ const REFUSED: u64 = u64::MAX;
 pub enum Fault {
     /// The bytes are incomplete.
     Incomplete,
-    /// They are not of this protocol.
+    /// The bytes are not of this protocol.
     Malformed,
 }
 
 /// A request of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its number, which determines its hold time.
+    /// The request's number, which determines its hold time.
     pub nonce: u64,
     /// The user whose session gets the answer.
     pub to: u64,
@@ -63,17 +63,17 @@ pub struct Answer {
 pub enum Fate {
     /// The session is open: its user can receive answers.
     Present,
-    /// It was held.
+    /// The user was held.
     Held {
         /// The user of the request.
         from: u64,
     },
-    /// It was held, but the user named could not be reached.
+    /// The request was held, but the user named could not be reached.
     Unreached {
         /// The user of the request.
         from: u64,
     },
-    /// It was rejected.
+    /// The request was rejected.
     Refused,
 }
 

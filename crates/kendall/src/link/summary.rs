@@ -1,4 +1,4 @@
-//! What a link was asked to be, what was measured of it, and what it did, in a few lines.
+//! The settings of a link, their measurement, and the link's counts, in a few lines.
 
 use kendall_lab::LinkRun;
 use kendall_link::calibrate::{Calibration, Measured, Quantity, Side};

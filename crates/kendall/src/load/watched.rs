@@ -42,7 +42,7 @@ impl FromStr for Process {
     }
 }
 
-/// As it is written for a shell.
+/// The options as a shell would read them.
 impl fmt::Display for ProbeOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.probe {

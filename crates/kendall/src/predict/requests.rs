@@ -138,14 +138,14 @@ fn mix(text: &str, classes: &[String]) -> anyhow::Result<Vec<f64>> {
         ensure!(share >= 0.0 && share.is_finite(), fault());
         let Some(class) = classes.iter().position(|class| class == name.trim()) else {
             bail!(
-                "--mix names the class {:?}, and the measured ones are {}",
+                "--mix names the class {:?}, but the measured classes are {}",
                 name.trim(),
                 number::list(classes)
             );
         };
         shares[class] = share * scale;
     }
-    ensure!(shares.iter().sum::<f64>() > 0.0, "--mix gives no class a share above 0");
+    ensure!(shares.iter().sum::<f64>() > 0.0, "--mix gives no class a share above 0; give at least one");
     Ok(shares)
 }
 

@@ -131,7 +131,7 @@ fn files_are_sent_and_kept_as_far_as_the_receiver_takes_them() {
         let (mut receiver, _lines) = chat.receive(&[&["--count", "1"], options].concat());
         let sent = chat.run("ann", &["send", "bob", "--file", "plan.txt"]);
         assert_eq!(sent.status.code(), Some(4), "{sent:?}");
-        assert!(text(&sent.stderr).contains("bob does not take the file plan.txt"), "{sent:?}");
+        assert!(text(&sent.stderr).contains("bob declined the file plan.txt"), "{sent:?}");
         receiver.kill().unwrap();
         receiver.wait().unwrap();
     }
@@ -166,7 +166,7 @@ fn scripts_learn_from_the_exit_status_what_happened() {
         (3, "kendall: bob cannot be reached: absent, not waiting for calls, or without an account\n")
     );
     let (code, said) = status(chat.run("bob", &["recv", "--count", "1", "--timeout", "100ms"]));
-    assert_eq!((code, said.as_str()), (3, "kendall: 0 of 1 messages came in time\n"));
+    assert_eq!((code, said.as_str()), (3, "kendall: only 0 of 1 messages arrived in time\n"));
     let (mut receiver, _) = chat.receive(&["--from", "carl"]);
     let (code, said) = status(chat.run("ann", &["send", "bob", "hello"]));
     assert_eq!((code, said.as_str()), (4, "kendall: bob refused the call\n"));

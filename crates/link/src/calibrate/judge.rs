@@ -72,7 +72,7 @@ pub enum Note {
 /// The settings and the measurement of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Each property of each direction.
+    /// The results for each property of each direction.
     pub rows: Vec<Judged>,
     /// How much longer single pings took than set, for both directions together: the delay that emulator and measurement add.
     /// `None` where no ping came back.

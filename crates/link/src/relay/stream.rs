@@ -14,9 +14,9 @@ const BESIDE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// A part of a stream.
 #[derive(Debug)]
 pub(super) enum Piece {
-    /// Some of its bytes.
+    /// Some bytes of the stream.
     Bytes(Box<[u8]>),
-    /// Its end.
+    /// The end of the stream.
     End,
 }
 
@@ -32,11 +32,11 @@ impl Piece {
 /// One direction of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Whether its sender may have data.
+    /// Whether the flow's sender may have data.
     pub(super) readable: bool,
-    /// Whether its sender has sent everything.
+    /// Whether the flow's sender has sent everything.
     pub(super) at_end: bool,
-    /// Whether it is in the line of connections to read from.
+    /// Whether the flow is in the line of connections to read from.
     pub(super) lined_up: bool,
     /// Bytes that are read and not yet written.
     pub(super) inside_bytes: usize,

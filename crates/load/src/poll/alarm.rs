@@ -37,7 +37,7 @@ struct Timer {
     fd: OwnedFd,
     /// The number of the request for which it is armed.
     due_ns: i64,
-    /// When it fires.
+    /// The instant at which the timer fires.
     at_ns: i64,
 }
 

@@ -124,9 +124,9 @@ pub(crate) enum Hangup {
 pub(crate) enum Step {
     /// Nothing more for now.
     Wait,
-    /// Its request has ended.
+    /// The carrier's request has ended.
     Ended(Outcome, Reuse),
-    /// It is closed or broken, and what it carried has ended with it.
+    /// The connection is closed or broken, and the request that it carried has ended with it.
     Broken(Outcome, Option<io::Error>),
 }
 

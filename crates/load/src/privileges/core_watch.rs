@@ -13,7 +13,7 @@ use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
 /// The interval of the check. The kernel's account of idle time has ticks of 10 ms.
 const EVERY: Duration = Duration::from_millis(100);
-/// It moves to a core that was idle for this much more of the time, as a share of it.
+/// The generator moves to a core that was idle for this much more of the time, as a share of it.
 const WORTH_IT: f64 = 0.25;
 
 /// Watches a thread until it is dropped.

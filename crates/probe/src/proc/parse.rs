@@ -34,7 +34,7 @@ pub(crate) struct Stat {
     pub(crate) user: u64,
     /// In clock ticks.
     pub(crate) system: u64,
-    /// Of children that have ended and were waited for, in both modes, in clock ticks.
+    /// The time of children that have ended and were waited for, in both modes, in clock ticks.
     pub(crate) ended_children: u64,
     pub(crate) threads: u64,
 }

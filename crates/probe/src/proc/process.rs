@@ -22,10 +22,10 @@ const MOST_DESCRIPTORS: usize = 4096;
 pub(crate) struct Process {
     pub(crate) role: Role,
     pub(crate) pid: u32,
-    /// Its name and number, such as "nginx 4711".
+    /// The process's name and number, such as "nginx 4711".
     pub(crate) label: String,
     pub(crate) threads: Vec<Thread>,
-    /// Whether it has more threads than can be watched.
+    /// Whether the process has more threads than can be watched.
     pub(crate) is_partly_watched: bool,
     folder: PathBuf,
     stat: PolledFile,

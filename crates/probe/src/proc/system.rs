@@ -102,7 +102,7 @@ impl Group {
         reading.put(Column::Throttled, seconds(b"throttled_usec"));
     }
 
-    /// Its quota in cores, if it has one.
+    /// The quota of the control group in cores, if it has one.
     pub(crate) fn quota(&self) -> Option<f64> {
         let text = fs::read_to_string(self.folder.join("cpu.max")).ok()?;
         let mut words = text.split_whitespace().map(str::parse::<f64>);

@@ -1,4 +1,4 @@
-//! One thread.
+//! Readings of one thread.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::row::{Column, Reading, ThreadState};
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) tid: u32,
-    /// Its name and number, such as "worker 4711".
+    /// The thread's name and number, such as "worker 4711".
     pub(crate) label: String,
     folder: PathBuf,
     schedstat: PolledFile,
@@ -89,7 +89,7 @@ impl Thread {
 /// The files of a thread that stay open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// All of them.
+    /// Every thread is kept.
     All,
     /// Only the one that every reading needs.
     Time,

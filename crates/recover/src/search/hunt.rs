@@ -1,4 +1,4 @@
-//! One search, executed in pieces.
+//! One search for a password, executed in pieces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ enum TrialEnd {
     Found(Vec<u8>),
     /// The part has no more.
     Done,
-    /// This many were requested, or an interrupt was raised.
+    /// The requested number of candidates was tried, or an interrupt was raised.
     Enough,
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Part {
     Rule(Rule),
     /// The passwords of a mask, all or those that begin with one byte.
     Mask {
-        /// Their number of characters.
+        /// The number of characters in the parts.
         length: usize,
         /// The index among the masks of that length.
         place: usize,
@@ -109,7 +109,7 @@ pub(super) struct SourceEstimate {
     pub(super) length: String,
     /// The source that finds them.
     pub(super) way: PasswordSource,
-    /// Its probability, among passwords that are not known at once. A password in two sources counts in both.
+    /// The source's probability, among passwords that are not known at once. A password in two sources counts in both.
     pub(super) probability: f64,
 }
 

@@ -63,7 +63,7 @@ impl Hash {
 /// A query for a password.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PasswordQuery {
-    /// Its digest.
+    /// The password's digest.
     pub hash: Hash,
     /// The range of its length. The list of words is used at any length.
     pub lengths: RangeInclusive<usize>,
@@ -72,13 +72,13 @@ pub struct PasswordQuery {
 /// The source of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PasswordSource {
-    /// It was found before, for another request.
+    /// The password was found before, for another request.
     Seen,
-    /// It is in the table of all short passwords.
+    /// The password is in the table of all short passwords.
     Table,
-    /// It is a word of the list.
+    /// The password is a word of the list.
     Dictionary,
-    /// It is a word of the list, changed by a rule.
+    /// The password is a word of the list, changed by a rule.
     Rules,
     /// A mask, all passwords of which were tried.
     BruteForce,
@@ -105,7 +105,7 @@ impl PasswordSource {
 pub struct FoundPassword {
     /// The password.
     pub password: Vec<u8>,
-    /// Its source.
+    /// The password's source.
     pub by: PasswordSource,
     /// The number of candidates that were tried for it.
     pub tried: u64,
@@ -114,7 +114,7 @@ pub struct FoundPassword {
 /// The order in which candidates are tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// All passwords of the length, in dictionary order.
+    /// Tries all passwords of the length, in dictionary order.
     #[default]
     Plain,
     /// The list of words first.
@@ -127,7 +127,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All, in the order in which they are listed to users.
+    /// Every strategy, in the order in which they are listed to users.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Dictionary, Self::Rules, Self::Adaptive];
 
     /// The name on command lines and in experiment files.
@@ -164,7 +164,7 @@ impl FromStr for Strategy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinderError {
     /// No password has such a length.
-    #[error("passwords of {from} to {to} characters; they must have 1 to {longest}", from = .0.start(), to = .0.end(), longest = Mask::LONGEST)]
+    #[error("the passwords have {from} to {to} characters; they must have 1 to {longest}", from = .0.start(), to = .0.end(), longest = Mask::LONGEST)]
     Lengths(RangeInclusive<usize>),
     /// The table cannot be built.
     #[error("cannot start the thread that builds the table of passwords: {0}; run without a table")]
@@ -179,7 +179,7 @@ pub enum FinderError {
     NoTable {
         /// The required length.
         length: usize,
-        /// Its size; `None` if it has more passwords than a table can have.
+        /// The size of the table; `None` if it has more passwords than a table can have.
         needs_bytes: Option<u64>,
         /// The allowed size.
         granted_bytes: u64,

@@ -25,7 +25,7 @@ pub enum SpaceError {
         /// The character after the question mark.
         class: char,
     },
-    /// It ends with a question mark.
+    /// The mask ends with a question mark.
     #[error("{0:?} ends with a question mark; write ?? for the character itself")]
     Unfinished(String),
     /// The mask is not valid.
@@ -37,7 +37,7 @@ pub enum SpaceError {
         error: MaskError,
     },
     /// There are too many masks.
-    #[error("{0} masks; there must be no more than {most}", most = Space::MOST_MASKS)]
+    #[error("there are {0} masks; at most {most} are allowed", most = Space::MOST_MASKS)]
     Many(usize),
     /// The charset is empty.
     #[error("the charset is empty; name one as in ?l for lower-case letters")]
@@ -168,7 +168,7 @@ mod tests {
         let error = |mask| Space::new("?l", [mask]).unwrap_err().to_string();
         assert!(error("?l?x").starts_with("\"?l?x\" has ?x, which is not a class"), "{}", error("?l?x"));
         assert!(error("?l?").ends_with("write ?? for the character itself"));
-        assert!(error("").contains("passwords of 0 bytes"));
+        assert!(error("").contains("the passwords have 0 bytes"));
         assert_eq!(Space::new("", []), Err(SpaceError::Empty));
         assert_eq!(Space::new("?l", ["a"; 65]), Err(SpaceError::Many(65)));
     }

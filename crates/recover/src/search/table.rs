@@ -51,7 +51,7 @@ pub struct TableReport {
     pub longest: usize,
     /// The number of its passwords, once complete.
     pub passwords: u64,
-    /// Its size in bytes.
+    /// The table's size in bytes.
     pub bytes: u64,
     /// The size in bytes of a table of passwords one character longer; `None` if that is impossible.
     pub next_bytes: Option<u64>,

@@ -12,7 +12,7 @@ pub enum Change {
     AsIs,
     /// The first letter in upper case.
     Capital,
-    /// All letters in upper case.
+    /// Puts all letters in upper case.
     Upper,
     /// `a`, `e`, `i`, `o` and `s` as `4`, `3`, `1`, `0` and `5`.
     Leet,
@@ -23,7 +23,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// All, the likeliest first.
+    /// Every change, the likeliest first.
     pub const ALL: [Self; 6] =
         [Self::AsIs, Self::Capital, Self::Upper, Self::Leet, Self::Reverse, Self::Double];
 
@@ -100,7 +100,7 @@ const FIRST_YEAR: u32 = 1950;
 const YEARS: u32 = 80;
 
 impl Ending {
-    /// All, those with the fewest forms first.
+    /// Every ending, those with the fewest forms first.
     pub const ALL: [Self; 6] =
         [Self::Nothing, Self::Bang, Self::Run, Self::Digit, Self::TwoDigits, Self::Year];
 
@@ -125,7 +125,7 @@ impl Ending {
         }
     }
 
-    /// Its number of bytes.
+    /// The number of bytes of the ending.
     fn bytes(self) -> usize {
         match self {
             Self::Nothing => 0,

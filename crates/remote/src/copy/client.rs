@@ -21,7 +21,7 @@ use crate::session::{Inward, SILENCE_LIMIT, alive_while, split, write};
 /// How a client copies.
 #[derive(Clone, Copy, Debug)]
 pub struct CopySettings {
-    /// What it wishes of the server.
+    /// The options of the copy.
     pub options: CopyOptions,
     /// How long the server may send nothing; one that works says at least every 10 s that it is there.
     pub silence_limit: Duration,
@@ -33,14 +33,14 @@ impl Default for CopySettings {
     }
 }
 
-/// What a copy did.
+/// The result of a copy.
 #[derive(Clone, Debug, Default)]
 pub struct CopyReport {
     /// Files, folders and links that are in their place.
     pub entries: u64,
     /// Bytes of files that went by, holes and bytes that were there already included.
     pub bytes: u64,
-    /// Of these the bytes that were there already, from a copy that was interrupted.
+    /// The bytes, among these, that were there already, from an interrupted copy.
     pub resumed_bytes: u64,
     /// How much could not be copied.
     pub failed: u64,

@@ -1,4 +1,4 @@
-//! What could not be copied, for the list at the end of a copy.
+//! Entries that could not be copied, for the list at the end of a copy.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

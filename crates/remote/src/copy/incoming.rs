@@ -1,4 +1,4 @@
-//! One file on its way into the target folder: a partial file until it is whole, checked and in its place.
+//! One file on its way into the target folder: a partial file until it is complete, checked and in its place.
 
 use std::os::fd::OwnedFd;
 
@@ -19,7 +19,7 @@ pub(crate) struct Incoming {
     number: u64,
     size: u64,
     hasher: ContentHasher,
-    /// Where it is written; absent once it has failed, and the rest of its data is dropped.
+    /// The file that is written; absent once writing has failed, and the rest of its data is dropped.
     writing: Option<Writing>,
 }
 
@@ -51,7 +51,7 @@ impl Incoming {
         Self { number, size, hasher: ContentHasher::from_offset(offset), writing: None }
     }
 
-    /// Its number among the entries.
+    /// The number of the entry.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

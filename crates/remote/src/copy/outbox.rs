@@ -1,4 +1,4 @@
-//! What a thread that reads files sends: frames in large buffers, which the task that owns the stream writes and gives back.
+//! The frames that a thread reads from files: large buffers, which the task that owns the stream writes and gives back.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! How far a copy is, for the program that draws it.
+//! The progress of a copy, for the program that draws it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -28,7 +28,7 @@ impl Progress {
         self.0.bytes.load(Relaxed)
     }
 
-    /// Of these the bytes that the receiver had already, from a copy that was interrupted.
+    /// The bytes, among these, that the receiver had already, from an interrupted copy.
     pub fn resumed_bytes(&self) -> u64 {
         self.0.resumed_bytes.load(Relaxed)
     }

@@ -28,7 +28,7 @@ const DONE: u8 = 41;
 const FAILED: u8 = 48;
 const FINISHED: u8 = 49;
 
-/// What a client wishes for a copy.
+/// The options of a copy that a client requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyOptions {
     /// Keep owner and group by number, which only root can.
@@ -58,7 +58,7 @@ impl CopyOptions {
 /// A source that a client asks for. On the wire it is its path, with `/.` at the end where the content is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its path in the served folder.
+    /// The entry's path in the served folder.
     pub path: TreePath,
     /// Whether the content of the folder is wanted, and not the folder.
     pub is_content: bool,
@@ -88,9 +88,9 @@ impl Wanted {
 /// A partial file at the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// What file it belongs to: see [`identity`].
+    /// The identity of the file that it belongs to: see [`identity`].
     pub identity: [u8; 8],
-    /// Its length in bytes.
+    /// The partial file's length in bytes.
     pub length: u64,
     /// BLAKE3 of these bytes.
     pub digest: [u8; 32],
@@ -115,7 +115,7 @@ pub struct FileTime {
     pub ns: u32,
 }
 
-/// What is known of a file beside its content.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// The permission bits, 0 to 0o7777.
@@ -142,7 +142,7 @@ pub struct SourcePath {
 /// How the content of a file ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileEnd {
-    /// It is whole. BLAKE3 of the bytes that were sent, and where there were holes of those, too (see `docs/copy.md`).
+    /// The file is complete. BLAKE3 of the bytes that were sent, and where there were holes of those, too (see `docs/copy.md`).
     Whole([u8; 32]),
     /// The sender could not send it whole; a sentence for the user.
     Broken(String),
@@ -155,7 +155,7 @@ pub enum FileEnd {
 pub enum Message {
     /// Client: copy what I send into this path of the served folder.
     Put {
-        /// What the client wishes.
+        /// The options of the copy.
         options: CopyOptions,
         /// The target, as the user wrote it.
         target: Vec<u8>,
@@ -164,7 +164,7 @@ pub enum Message {
     },
     /// Client: send me these paths of the served folder.
     Get {
-        /// What the client wishes.
+        /// The options of the copy.
         options: CopyOptions,
         /// The sources.
         wanted: Vec<Wanted>,
@@ -191,7 +191,7 @@ pub enum Message {
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
-        /// Its length.
+        /// The length of the file.
         size: u64,
         /// Whether hard links to it may follow.
         has_links: bool,
@@ -208,7 +208,7 @@ pub enum Message {
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
-        /// What it points to: any bytes, never followed.
+        /// The target of the link: any bytes, never followed.
         target: Vec<u8>,
     },
     /// Another name of an earlier file.
@@ -224,9 +224,9 @@ pub enum Message {
     Done,
     /// Receiver: this entry failed; a sentence for the user.
     Failed {
-        /// Its number.
+        /// The number of the entry.
         entry: u64,
-        /// What happened.
+        /// The error that occurred.
         text: String,
     },
     /// Receiver: everything that did not fail is in its place.

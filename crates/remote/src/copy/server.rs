@@ -27,7 +27,7 @@ use crate::session::{Inward, Outward, alive_while, split, write};
 /// A client that has not said by then what it wants loses its session.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
-/// What clients may do with a served folder.
+/// The rights of clients in a served folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Download.
@@ -36,10 +36,10 @@ pub enum Access {
     ReadWrite,
 }
 
-/// What a server of files allows.
+/// The rights that a server of files grants.
 #[derive(Clone, Copy, Debug)]
 pub struct FilePolicy {
-    /// What clients may do.
+    /// The rights of clients.
     pub access: Access,
     /// Whether a client may keep owners and groups in an upload.
     pub allow_owner: bool,

@@ -1,4 +1,4 @@
-//! What a sender reads: sources, and the folders in them.
+//! The sources of a copy, and the folders in them.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -69,7 +69,7 @@ impl Source {
         self.inner.is_empty()
     }
 
-    /// Whether it is a folder.
+    /// Whether the source is a folder.
     pub(crate) fn is_folder(&self) -> bool {
         self.is_content()
             || self.stat(&TreePath::default()).is_ok_and(|stat| kind(&stat) == FileType::Directory)

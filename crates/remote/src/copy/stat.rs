@@ -1,4 +1,4 @@
-//! What the system says of a file, in the terms of a copy.
+//! Metadata of a file from the system, in the terms of a copy.
 
 use rustix::fs::{FileType, Stat};
 

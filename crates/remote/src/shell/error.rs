@@ -1,4 +1,4 @@
-//! What can go wrong with a remote shell, worded for users.
+//! Errors of a remote shell, worded for users.
 
 use std::io;
 
@@ -35,7 +35,7 @@ pub enum ShellError {
     /// The session no longer exists, so a lost connection cannot be resumed.
     #[error("the connection was lost and the session cannot go on: {0}")]
     SessionGone(String),
-    /// There is no such user on this machine.
+    /// The user does not exist on this machine.
     #[error("there is no user {0} in this machine's user database; correct the file of authorised keys")]
     NoUser(String),
     /// Only root can run programs as another user.
@@ -49,7 +49,7 @@ pub enum ShellError {
     Start {
         /// The shell.
         program: String,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The local terminal or a standard stream cannot be used.
@@ -57,7 +57,7 @@ pub enum ShellError {
     Local {
         /// Which.
         what: &'static str,
-        /// What the system said.
+        /// The error that the operating system reported.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What a session's program has written, numbered, as far as a client may need it again. No I/O.
+//! The output of a session's program, numbered, as far as a client may need it again. No I/O.
 //!
 //! The log holds a bounded number of bytes. While a client is expected to go on, output that it has not acknowledged is kept
 //! and the log says how much more fits; otherwise the oldest output makes place for new.

@@ -26,7 +26,7 @@ pub const MAX_VARIABLES: usize = 256;
 /// The most input in bytes that a client sends before the server has passed it to the program.
 pub const INPUT_WINDOW: usize = 256 * 1024;
 
-/// What is wrong with a frame.
+/// A fault in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The body is longer than [`MAX_BODY`].
@@ -90,7 +90,7 @@ impl Default for Window {
 pub struct Terminal<'a> {
     /// The value of `TERM`.
     pub kind: &'a [u8],
-    /// Its size.
+    /// The terminal's size.
     pub window: Window,
 }
 
@@ -105,12 +105,12 @@ pub struct Open<'a> {
     pub environment: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// What happens to a client that is attached already.
+/// The treatment of a client that is attached already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It stays, if it still answers.
+    /// The attached client stays, if it still answers.
     IfFree,
-    /// It is detached.
+    /// The attached client is detached.
     TakeOver,
 }
 
@@ -222,7 +222,7 @@ pub enum DetachReason {
 pub enum Refusal {
     /// Too many sessions, of this client or in all.
     Limit,
-    /// There is no such session of this client.
+    /// The client has no such session.
     NoSession,
     /// Another client is attached.
     Attached,
@@ -235,13 +235,13 @@ pub enum Refusal {
 /// A session as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed<'a> {
-    /// Its number.
+    /// The session's number.
     pub session: SessionId,
     /// Whether a client is attached.
     pub attached: bool,
-    /// Whether it has a terminal.
+    /// Whether the session has a terminal.
     pub terminal: bool,
-    /// Its age in seconds.
+    /// The session's age in seconds.
     pub age_s: u64,
     /// Seconds since the last input or output.
     pub idle_s: u64,
@@ -273,7 +273,7 @@ pub enum ServerFrame<'a> {
     Ending,
     /// Output.
     Output {
-        /// Where it comes from.
+        /// The source of the output.
         source: Source,
         /// Offset of the first byte, both sources counted.
         offset: u64,

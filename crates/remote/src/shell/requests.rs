@@ -1,4 +1,4 @@
-//! What a client asks of a server besides its own session: which there are, and to end one.
+//! Requests of a client about its sessions: to list them, and to end one.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::shell::protocol::{ClientFrame, Listed, ServerFrame, SessionId};
 /// A session of the client's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedSession {
-    /// Its number.
+    /// The session's number.
     pub session: SessionId,
     /// Whether a client is attached.
     pub attached: bool,
-    /// Whether it has a terminal.
+    /// Whether the session has a terminal.
     pub terminal: bool,
-    /// Its age.
+    /// The session's age.
     pub age: Duration,
     /// The time since the last input or output.
     pub idle: Duration,

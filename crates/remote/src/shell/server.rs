@@ -39,7 +39,7 @@ const SEND_BUFFER: u64 = 1 << 20;
 pub struct Guest {
     /// The user that runs its programs; the server's own, if absent.
     pub user: Option<String>,
-    /// Its label in logs in addition to its key, for example the comment of its line.
+    /// The client's label in logs in addition to its key, for example the comment of its line.
     pub label: String,
 }
 

@@ -27,7 +27,7 @@ pub(crate) use attachment::refuse;
 const TERMINAL_LOG: usize = 1 << 20;
 /// The most output of a terminal that is on its way, so that an interrupted program soon looks so.
 const TERMINAL_IN_FLIGHT: usize = 128 * 1024;
-/// The same for pipes, where throughput counts.
+/// The size of the log for pipes, where throughput counts.
 const PIPE_LOG: usize = 4 << 20;
 /// Recent output that a client sees that attaches anew.
 const SCREEN: u64 = 16 * 1024;

@@ -1,4 +1,4 @@
-//! What a format of other tools is, and what there is to write.
+//! Formats of other tools, and the data to export.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::export::suite::Suite;
 
 /// A format of other tools.
 pub trait Export: fmt::Debug + Send + Sync {
-    /// Its name on the command line: "csv".
+    /// The format's name on the command line: "csv".
     fn name(&self) -> &'static str;
 
-    /// What is in it, as a clause of the command's help.
+    /// The contents of the format, as a clause of the command's help.
     fn about(&self) -> &'static str;
 
     /// The usual name of what is written: with its extension, where it is a file.
@@ -37,10 +37,10 @@ pub trait Export: fmt::Debug + Send + Sync {
     fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError>;
 }
 
-/// What a format is written to.
+/// The kind of place that a format is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One file.
+    /// A single file.
     File,
     /// A folder of files.
     Folder,
@@ -53,27 +53,27 @@ pub struct Exported<'a> {
     pub folder: &'a Path,
     /// The trials that are in its answers.
     pub trials: Vec<ExportedTrial>,
-    /// Its answers.
+    /// The answers of the run.
     pub answers: Answers<'a>,
-    /// What was expected of it.
+    /// The results of its expectations.
     pub expected: Suite<'a>,
 }
 
 /// The answers of a run.
 #[derive(Debug)]
 pub enum Answers<'a> {
-    /// Those of an experiment.
+    /// The answers of an experiment.
     Experiment(&'a Report),
-    /// Those of a single load.
+    /// The answers of a single load.
     Load(&'a TrialResult),
 }
 
 /// A trial whose rows are written.
 #[derive(Clone, Debug)]
 pub struct ExportedTrial {
-    /// What it is called.
+    /// The trial's name.
     pub name: String,
-    /// Its point, as an index into [`Report::points`]; 0 for a single load.
+    /// The trial's point, as an index into [`Report::points`]; 0 for a single load.
     pub point: usize,
     /// The folder with its rows.
     pub folder: PathBuf,
@@ -115,7 +115,7 @@ impl<'a> Exported<'a> {
 }
 
 impl ExportedTrial {
-    /// Its rows, read from its folder.
+    /// The trial's rows, read from its folder.
     ///
     /// # Errors
     /// Fails where they cannot be read.
@@ -123,7 +123,7 @@ impl ExportedTrial {
         read_trial(&self.folder)
     }
 
-    /// Whether a request is in its answer.
+    /// Whether a request is in the trial's answer.
     pub fn counts(&self, row: &RequestRow) -> bool {
         row.scheduled >= self.warmup_ns
     }
@@ -146,7 +146,7 @@ pub enum ExportError {
 }
 
 impl ExportError {
-    /// That a path cannot be written, for `map_err`.
+    /// Makes the error that a path cannot be written, for `map_err`.
     pub(super) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Write { path, source }

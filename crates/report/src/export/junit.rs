@@ -1,4 +1,5 @@
-//! What was expected, as JUnit XML, for programs that show the results of tests: a test case an expectation.
+//! The expectations of a run as JUnit XML, for programs that show the results of tests: a test case for each
+//! expectation.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use crate::export::format::{Export, ExportError, Exported};
 use crate::export::suite::Suite;
 
-/// What was expected, as JUnit XML.
+/// The expectations of a run as JUnit XML.
 #[derive(Debug)]
 pub struct JUnit;
 
@@ -35,8 +36,8 @@ impl Export for JUnit {
     }
 }
 
-/// As XML. An expectation that failed is a failure; one that cannot be decided is skipped, with the reason; reasons to
-/// doubt the run are its system-out.
+/// Writes the suite as XML. An expectation that failed is a failure; one that cannot be decided is skipped, with the
+/// reason; reasons to doubt the run are its system-out.
 pub fn to_xml(expected: &Suite<'_>) -> String {
     let mut suite = TestSuite::new(&expected.name);
     let started = expected.started_utc.replace(' ', "T");

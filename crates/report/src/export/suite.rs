@@ -1,25 +1,25 @@
-//! What was expected of a run, as a suite of tests.
+//! The expectations of a run as a suite of tests.
 
 use kendall_analysis::{Report, TrialResult};
 use kendall_evidence::expect::Judged;
 
-/// What was expected of one run.
+/// The expectations of one run.
 #[derive(Clone, Debug)]
 pub struct Suite<'a> {
     /// The name of the experiment, or what was loaded.
     pub name: String,
-    /// When it began, in UTC: "2026-11-21T04:15:00Z", or with a space for the T.
+    /// The start of the run, in UTC: "2026-11-21T04:15:00Z", or with a space for the T.
     pub started_utc: String,
     /// Where, and what was expected there: one test case each.
     pub cases: Vec<(String, &'a Judged)>,
-    /// Whether what could not be decided is skipped; else it fails.
+    /// Whether an expectation that cannot be decided is skipped; otherwise it fails.
     pub allows_undecided: bool,
     /// Every reason to doubt the run, as sentences or clauses.
     pub doubts: Vec<String>,
 }
 
 impl<'a> Suite<'a> {
-    /// What was expected of an experiment.
+    /// The expectations of an experiment.
     pub fn of(report: &'a Report) -> Self {
         let place = |settings: &[(String, String)]| -> String {
             let settings: Vec<String> =

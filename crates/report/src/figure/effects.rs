@@ -1,4 +1,4 @@
-//! What each factor does, and what two of them do together.
+//! The effects of each factor, and of two of them together.
 
 use kendall_evidence::effects::Pair;
 

@@ -90,7 +90,7 @@ fn span(report: &Report, shown: Shown) -> (f64, f64) {
     if high > 0.0 { (low, high) } else { (0.1, 1.0) }
 }
 
-/// One panel.
+/// One panel of the figure.
 struct Panel<'a> {
     report: &'a Report,
     shown: Shown,

@@ -16,7 +16,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// Its name within a sentence.
+    /// The time's name within a sentence.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Response => "mean response time",
@@ -25,7 +25,7 @@ impl Shown {
         }
     }
 
-    /// Its name at the head of a figure.
+    /// The time's name at the head of a figure.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Response => "Mean response time",

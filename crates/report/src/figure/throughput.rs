@@ -100,7 +100,7 @@ fn caption(report: &Report) -> String {
     caption
 }
 
-/// One panel.
+/// One panel of the figure.
 struct Panel<'a> {
     report: &'a Report,
     title: &'a str,

@@ -1,5 +1,5 @@
-//! What passed over links: goodput stacked along time, queue delay along time, delay against goodput, and the share of each flow beside
-//! every other.
+//! Figures of the traffic over links: goodput stacked along time, queue delay along time, delay against goodput, and the share of each
+//! flow with every other.
 
 mod matrix;
 
@@ -15,7 +15,7 @@ use crate::svg::Marker;
 pub use matrix::matrix;
 
 const SIZE: (f64, f64) = (420.0, 250.0);
-/// Of a panel that is alone.
+/// The size of a panel that is alone.
 const WIDE: (f64, f64) = (860.0, 300.0);
 /// A way on which packets wait for less than this share of the longest wait has no line.
 const SEEN: f64 = 0.01;
@@ -32,11 +32,11 @@ const CORNERS: usize = 48;
 /// A panel along time: its title, and when the measured span begins.
 #[derive(Clone, Debug)]
 pub struct Along<'a, T: ?Sized> {
-    /// What sets it apart; empty for an only one.
+    /// The title that distinguishes the panel; empty for a single one.
     pub title: String,
-    /// What is before this is shaded; 0 for nothing.
+    /// The end of the shaded part; 0 for none.
     pub measured_from_s: f64,
-    /// What is drawn.
+    /// The data of the panel.
     pub data: &'a T,
 }
 

@@ -93,7 +93,7 @@ fn errors_per_s(series: &Series) -> Plot {
 }
 
 impl Plot {
-    /// The same with the warm-up shaded.
+    /// Shades the warm-up.
     fn with_warmup(mut self, until_s: f64) -> Self {
         if until_s > 0.0 {
             let warmup = Marks::Area { from: 0.0, to: until_s, note: String::new() };

@@ -1,4 +1,4 @@
-//! What a load found, on the terminal: who limited it first, then the three times, then what else there is to know.
+//! The results of a load, on the terminal: the bottleneck first, then the three times, then further results.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::words::{
 };
 use crate::{resources, terminal};
 
-/// What a load found, as lines for a terminal.
+/// The results of a load, as lines for a terminal.
 pub fn load_text(found: &TrialResult) -> String {
     let mut lines = vec![
         found.verdict.headline_of(&found.run),

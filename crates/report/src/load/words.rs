@@ -1,4 +1,4 @@
-//! What a load found, in words and tables of text, for the terminal and for its page.
+//! The results of a load, in words and tables of text, for the terminal and for its page.
 
 use kendall_analysis::generator::{Check, statuses};
 use kendall_analysis::{Bottleneck, NO_DELAY, PrecisionReached, Table, TrialResult, paused};
@@ -55,7 +55,7 @@ fn unstable(seen: &Streamed) -> Option<String> {
     ))
 }
 
-/// That answers pause as Nagle's algorithm makes them, where the server's own sockets do not say so already.
+/// Reports that answers pause as Nagle's algorithm makes them, where the server's sockets do not show it already.
 pub(super) fn held_back(found: &TrialResult, seen: &Streamed) -> Option<String> {
     let pauses = seen.pauses.filter(|pauses| pauses.are_of_delayed_acknowledgements())?;
     let limit = found.resources.as_ref().and_then(|seen| seen.limit.as_ref());
@@ -99,7 +99,7 @@ pub(super) fn times(seen: &Streamed) -> Table {
     Table { head: head.map(str::to_owned).into(), rows }
 }
 
-/// That the interval of the mean is too narrow, where it is.
+/// Reports that the interval of the mean is too narrow, where it is.
 pub(super) fn correlated(seen: &Streamed) -> Option<String> {
     seen.response.correlated.then(|| {
         "Even the longest batches of requests are correlated, so the interval of the mean is too narrow: run longer.".into()

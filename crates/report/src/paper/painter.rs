@@ -76,7 +76,7 @@ impl Painter {
         image.encode_png().map_err(|why| PaintError::Drawing(why.to_string()))
     }
 
-    /// The same as a PDF of one page, in which text is outlines.
+    /// Paints a PDF of one page, in which text is outlines.
     ///
     /// # Errors
     /// Fails on what is no SVG.

@@ -4,10 +4,10 @@ use kendall_station::Estimate;
 
 use super::{Axis, AxisKind, Mark, Picture, Plot, Series};
 
-/// What one station answers along the way.
+/// The answers of one station along the range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compared {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub label: String,
     /// The mean response time by formula: where across, seconds.
     pub mean: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! What of a line or an area lies within a rectangle of pixels, and how much of a long line an eye can see.
+//! The part of a line or an area that lies within a rectangle of pixels, and the part of a long line that an eye can see.
 //!
 //! It works on pixels and not on values, since a line that is straight on the screen bends on a log axis.
 

@@ -8,7 +8,7 @@ use crate::svg::{Marker, Svg};
 pub struct Key {
     /// The mark, as SVG.
     pub svg: String,
-    /// What it stands for.
+    /// The text of the entry.
     pub label: String,
 }
 

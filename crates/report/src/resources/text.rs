@@ -1,4 +1,4 @@
-//! What was seen of a process, for the terminal.
+//! The measurements of a process, for the terminal.
 
 use kendall_analysis::{Bottleneck, RequestSplit};
 use kendall_probe::{Connections, Profile, Summary, ThreadState, Use};
@@ -9,7 +9,7 @@ use kendall_stats::number::{NONE, percent, significant, time};
 /// Functions that are listed.
 const MOST_FUNCTIONS: usize = 10;
 
-/// What was seen of a server, one thing a line, its threads, and what limits it.
+/// The measurements of a server, one a line, its threads, and the resource that limits it.
 pub fn text(summary: &Summary, limit: Option<&Bottleneck>) -> String {
     let lines = used(summary).into_iter().map(|(name, words)| format!("{name:<12} {words}\n"));
     let mut text: String = lines.collect();

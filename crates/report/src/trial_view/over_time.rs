@@ -1,4 +1,4 @@
-//! What passed along time: rates, requests in flight and queued, response times, cores.
+//! Figures along time: rates, requests in flight and queued, response times, cores.
 
 use kendall_analysis::Table;
 use kendall_probe::{Line, Role, Timeline};

@@ -1,4 +1,4 @@
-//! One lane a request: from due to over, by stage.
+//! The requests of a trial, one lane for each: from due to over, by stage.
 
 use kendall_analysis::Table;
 use kendall_record::Outcome;

@@ -295,7 +295,7 @@ fn every_request_is_accounted_for() {
         |report| {
             report.trials[2].counts = Counts { sent: 1000, answered: 998, wrong: 2, ..Counts::default() }
         },
-        "At 120/s 2 of 1000 requests (0.20 %) had a wrong answer.",
+        "At 120/s 2 of 1000 requests (0.20 %) had a wrong answer; their response times do not measure the service.",
     );
 }
 
@@ -318,7 +318,7 @@ fn intervals_that_cannot_tell_are_said_not_to() {
     );
     assert_says(
         |report| report.points[1].measured.response.mean_s.interval = None,
-        "At 80/s there is no interval: an interval needs at least two trials.",
+        "At 80/s there is no interval: an interval needs at least two trials. Run more trials.",
     );
 }
 
@@ -329,7 +329,10 @@ fn growth_below_full_use_and_missing_trials_are_doubts() {
         "At 80/s response times grow while the trials run, from 7.00 ms in the first half to 9.60 ms in the second: the mean \
          depends on how long the trials are.",
     );
-    assert_says(|report| report.planned_trials = 9, "3 of 9 trials ran: the experiment was interrupted.");
+    assert_says(
+        |report| report.planned_trials = 9,
+        "3 of 9 trials ran: the experiment was interrupted. Continue it with kendall run --resume.",
+    );
 }
 
 #[test]
@@ -338,7 +341,10 @@ fn an_empty_report_finds_only_that_nothing_was_run() {
         report.points.clear();
         report.trials.clear();
     });
-    assert_eq!(found, ["0 of 3 trials ran: the experiment was interrupted."]);
+    assert_eq!(
+        found,
+        ["0 of 3 trials ran: the experiment was interrupted. Continue it with kendall run --resume."]
+    );
 }
 
 #[test]
@@ -408,7 +414,7 @@ fn one_way_beside_another_is_the_first_answer() {
     let found = sentences(two_ways);
     assert_eq!(
         found[0],
-        "The mean response time with strategy words is 0.500 [0.493, 0.507] × that with plain at rate 40/s, the least of 3 points, \
-         and 1.25 [1.23, 1.27] × at rate 120/s, the most: shorter at 1, longer at 1, alike at 1."
+        "The mean response time with strategy words is 0.500 [0.493, 0.507] × that with plain at rate 40/s, the smallest ratio \
+         of 3 points, and 1.25 [1.23, 1.27] × at rate 120/s, the largest: shorter at 1, longer at 1, alike at 1."
     );
 }

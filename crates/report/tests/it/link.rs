@@ -77,9 +77,8 @@ fn a_link_that_is_not_as_asked_for_is_a_reason_to_doubt() {
     assert!(said(&over_a_link(&[9.98e6, 9.97e6])).is_empty());
     let report = over_a_link(&[9.98e6, 9.1e6, 9.2e6]);
     let second = &report.trials[1].id;
-    let expected = format!(
-        "In 2 trials, first in {second}: the link was not as requested: rate up should have been 10.0 Mbit/s."
-    );
+    let expected =
+        format!("In 2 trials, first in {second}: the measured rate up was not the requested 10.0 Mbit/s.");
     assert_eq!(said(&report), [expected]);
     assert_eq!(row(&report, "up", "rate")[3], "1 of 3");
 

@@ -15,7 +15,7 @@ pub struct NetworkAnswer {
     /// number in the system counts all that have not left, those between retries included; lost are all that were not
     /// served; the utilisation is that of all servers together.
     pub overall: Answer,
-    /// Of each node, in the order of the network.
+    /// The answer of each node, in the order of the network.
     pub nodes: Vec<NodeAnswer>,
     /// The share of all customers that left because a node was full.
     pub turned_away: Estimate,
@@ -35,10 +35,10 @@ pub struct NetworkAnswer {
 /// The answer for one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeAnswer {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Of single visits: the response time is that of one visit, from admission until leaving the node, and lost is the
-    /// share of the attempts that were not served. `None` if too few customers came here.
+    /// The answer for single visits: the response time is that of one visit, from admission until leaving the node, and
+    /// lost is the share of the attempts that were not served. `None` if too few customers visited the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
     /// The mean number of visits of a customer.
@@ -56,7 +56,7 @@ pub struct NodeAnswer {
 pub struct PhaseAnswer {
     /// The phase, from the beginning of a period, in seconds.
     pub from_s: f64,
-    /// Its end.
+    /// The end of the phase.
     pub to_s: f64,
     /// The mean response time of those that arrived in it and were served.
     pub response_s: Estimate,

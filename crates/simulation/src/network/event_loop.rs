@@ -17,7 +17,7 @@ use crate::{MOST_INSIDE, SimulationError};
 const STALLED: u64 = 4_000_000;
 /// The number of arrivals from which on growth is checked: whether most customers are still there.
 const FIRST_LOOK: u64 = 1 << 10;
-/// This many checks in a row, each after twice as many arrivals, distinguish growth from filling.
+/// The number of checks in a row, each after twice as many arrivals, that distinguish growth from filling.
 const LOOKS: u32 = 4;
 
 /// An open stream of customers to one node.

@@ -69,13 +69,13 @@ pub(super) struct Customer {
     pub(super) node: u32,
     /// The server that serves it or, where it is blocked, that it keeps.
     pub(super) server: u32,
-    /// Its number in order of arrival.
+    /// The customer's number in order of arrival.
     pub(super) index: u64,
-    /// When it came from outside.
+    /// The instant at which the customer came from outside.
     pub(super) due_s: f64,
-    /// When it was first served anywhere; not a number before.
+    /// The instant at which the customer was first served anywhere; not a number before.
     pub(super) started_s: f64,
-    /// When it came to this node, in this attempt.
+    /// The instant at which the customer came to this node, in this attempt.
     pub(super) joined_s: f64,
     /// The service it needs here.
     pub(super) service_s: f64,
@@ -85,11 +85,11 @@ pub(super) struct Customer {
     pub(super) retries: u32,
     /// A counter that voids its impatience.
     pub(super) epoch: u32,
-    /// Its receipt from the queue.
+    /// The customer's receipt from the queue.
     pub(super) ticket: Option<Ticket>,
-    /// Whether its service here has begun.
+    /// Whether the customer's service here has begun.
     pub(super) begun: bool,
-    /// Whether it found no server ready, here and anywhere.
+    /// Whether the customer found no server ready, here and anywhere.
     pub(super) delayed_here: bool,
     pub(super) delayed: bool,
 }

@@ -18,7 +18,7 @@ pub(super) struct Spot {
     pub(super) arrivals: Option<Arrivals>,
     pub(super) room: u64,
     pub(super) blocks: bool,
-    /// Of each class, before any service.
+    /// The jobs of each class, before any service.
     pub(super) jobs: Vec<Job>,
     /// Whether service can make a customer of some class less urgent, which only matters to Gittins.
     pub(super) ages: bool,

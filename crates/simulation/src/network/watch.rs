@@ -19,15 +19,15 @@ pub(super) const PHASES: usize = 12;
 pub struct Counts {
     /// Customers from outside.
     pub arrived: u64,
-    /// Those that left served.
+    /// The number of customers that left served.
     pub served: u64,
-    /// Those that a full node rejected and that did not come back.
+    /// The number of customers that a full node rejected and that did not come back.
     pub turned_away: u64,
-    /// Those that lost their patience and did not come back.
+    /// The number of customers that lost their patience and did not come back.
     pub abandoned: u64,
-    /// Those that a breakdown drove out and that did not come back.
+    /// The number of customers that a breakdown drove out and that did not come back.
     pub broken: u64,
-    /// Those that were still there at the end.
+    /// The number of customers still there at the end.
     pub inside: u64,
     /// Retries of all of them.
     pub retries: u64,
@@ -157,7 +157,7 @@ impl Totals {
 }
 
 impl Tally {
-    /// Of one long run.
+    /// The tally of one long run.
     pub(super) fn new(nodes: usize) -> Self {
         const FIRST: u64 = 64;
         Self {
@@ -170,7 +170,7 @@ impl Tally {
         }
     }
 
-    /// Of runs that make one section together, each ended by [`Self::end_run`].
+    /// The tally of runs that make one section together, each ended by [`Self::end_run`].
     pub(super) fn of_runs(nodes: usize) -> Self {
         Self { by_run: true, ..Self::new(nodes) }
     }

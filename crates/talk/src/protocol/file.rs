@@ -20,14 +20,14 @@ pub const MOST_NAME: usize = 255;
 /// The most bytes of a piece.
 pub const MOST_PIECE: usize = 32 << 10;
 
-/// What is said of a file.
+/// A frame about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileFrame {
     /// The sender has this file. It says so again on each connection until the receiver has settled it.
     Offer {
-        /// Its bytes.
+        /// The size of the file in bytes.
         size: u64,
-        /// What its sender calls it; at most [`MOST_NAME`] bytes.
+        /// The name that the sender gives the file; at most [`MOST_NAME`] bytes.
         name: String,
     },
     /// The receiver takes the file. The first on a connection says where its bytes are to begin, later ones allow more.
@@ -39,12 +39,12 @@ pub enum FileFrame {
     },
     /// Bytes of the file, in order.
     Piece {
-        /// Where they begin.
+        /// The offset of the bytes.
         offset: u64,
         /// At least one, at most [`MOST_PIECE`].
         bytes: Vec<u8>,
     },
-    /// All bytes were sent; this is their BLAKE3.
+    /// All bytes were sent; this is their BLAKE3 hash.
     Sum([u8; 32]),
     /// The sender takes its offer back.
     Withdraw,
@@ -52,10 +52,10 @@ pub enum FileFrame {
     Settle(Outcome),
 }
 
-/// What became of a file at its receiver.
+/// The outcome of a file at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is there, and its bytes are those that were sent.
+    /// The file is complete, and its bytes are those that were sent.
     Whole,
     /// The receiver does not want it, or no longer.
     Refused,

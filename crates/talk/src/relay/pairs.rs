@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Token, announced};
 
-/// What a relay allows.
+/// The limits of a relay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Pairs at once.
@@ -30,24 +30,26 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PairId(u64);
 
-/// There is no room for another pair.
+/// The relay has no place for another pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the relay has {0} pairs, which is its limit")]
+#[error("the relay has {0} pairs, which is its limit; try again later")]
 pub struct TooManyPairs(pub usize);
 
-/// What the relay does with a datagram.
+/// The action of the relay on a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramAction {
-    /// It announced a peer: this side (0 or 1) of the pair is at the address it came from. Nothing is to be sent.
+    /// The datagram announced a peer: this side (0 or 1) of the pair is at the address that it came from. The relay
+    /// sends nothing.
     Seen {
         /// The pair.
         pair: PairId,
         /// Whose token it was: the first or the second.
         side: usize,
     },
-    /// It goes to this address.
+    /// The relay forwards the datagram to this address.
     Forward(SocketAddr),
-    /// It is from a stranger, for a peer that has not announced itself, or beyond the rate.
+    /// The relay drops the datagram: it is from a stranger, for a peer that has not announced itself, or beyond the
+    /// rate.
     Drop,
 }
 
@@ -72,7 +74,7 @@ struct Pair {
 }
 
 impl Pairs {
-    /// None yet.
+    /// Makes a relay without pairs.
     pub fn new(limits: Limits) -> Self {
         Self { limits, next: 0, pairs: HashMap::new(), tokens: HashMap::new(), addresses: HashMap::new() }
     }
@@ -123,7 +125,7 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// Whether it has no pairs.
+    /// Whether the relay has no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }

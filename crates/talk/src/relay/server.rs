@@ -91,7 +91,7 @@ impl Relay {
         Ok((Self { socket, shared: Arc::new(shared), seen }, receiver))
     }
 
-    /// Where it listens.
+    /// The address at which the relay listens.
     ///
     /// # Errors
     /// The socket does not say.

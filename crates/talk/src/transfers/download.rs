@@ -24,7 +24,7 @@ const MOST_SAME: u32 = 10_000;
 pub enum DownloadError {
     #[error("cannot write into {}: {source}", folder.display())]
     Folder { folder: PathBuf, source: io::Error },
-    #[error("{} has {free} bytes left, and the file {size}", folder.display())]
+    #[error("{} has {free} bytes left, but the file needs {size}; free some space", folder.display())]
     Space { folder: PathBuf, free: u64, size: u64 },
 }
 

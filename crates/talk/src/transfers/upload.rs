@@ -52,7 +52,7 @@ impl Upload {
         &self.name
     }
 
-    /// Its bytes.
+    /// The size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -90,7 +90,7 @@ impl Wire {
         self.try_call(session, method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// The same, with the error that the browser reports.
+    /// Calls a method, and returns the error that the browser reports.
     pub(super) fn try_call(
         &mut self,
         session: Option<&str>,

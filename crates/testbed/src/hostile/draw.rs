@@ -28,7 +28,7 @@ impl Draw {
         self.below(100) < chance
     }
 
-    /// One element of a list.
+    /// Picks an element of a list.
     ///
     /// # Panics
     /// Where the list is empty.

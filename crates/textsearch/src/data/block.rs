@@ -31,7 +31,7 @@ pub(crate) struct Block {
 /// The order of the lines.
 #[derive(Debug)]
 enum Order {
-    /// As in the file; with the type of each.
+    /// The order of the file, with the type of each line.
     File { kinds: Vec<i32> },
     /// Type by type: where each begins, and the row in the file of each line, from the block's first.
     ByKind { groups: Vec<Group>, rows: Vec<u16> },

@@ -16,7 +16,7 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// This many zeros.
+    /// Makes this many zero bytes.
     pub(crate) fn zeroed(length: usize) -> Result<Self, SearchError> {
         let failed = |reason| SearchError::Memory { bytes: length, reason };
         let memory = MmapMut::map_anon(length.max(1)).map_err(failed)?;

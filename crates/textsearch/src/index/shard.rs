@@ -117,7 +117,7 @@ impl Shard {
         Self { trigrams, first_entries, lines, segments, ends, data }
     }
 
-    /// Whether its tables are consistent, so that no list lies beyond an end.
+    /// Whether the shard's tables are consistent, so that no list lies beyond an end.
     pub(crate) fn is_sound(&self) -> bool {
         self.first_entries.len() == self.trigrams.len() + 1
             && self.lines.len() == self.trigrams.len()

@@ -7,7 +7,7 @@ use regex_syntax::hir::ClassUnicode;
 pub(crate) enum Node {
     /// The empty match, which is everywhere.
     Empty,
-    /// One character of these.
+    /// One character of this class.
     Class(ClassUnicode),
     /// A position.
     Anchor(Anchor),

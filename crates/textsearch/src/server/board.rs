@@ -52,9 +52,9 @@ pub(crate) struct Crews {
 pub(crate) struct Shift<'a> {
     pub(crate) worker: usize,
     pub(crate) interrupt: &'a Interrupt,
-    /// Its approximate duration.
+    /// The turn's approximate duration.
     pub(crate) budget: Duration,
-    /// Its deadline.
+    /// The turn's deadline.
     pub(crate) until: Instant,
     pub(crate) help: Help,
 }
@@ -62,9 +62,9 @@ pub(crate) struct Shift<'a> {
 /// How a worker's turn at a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShiftEnd {
-    /// There is more to do.
+    /// The search has more work.
     More,
-    /// All is found.
+    /// The search has found everything.
     Complete,
     /// A sentence took too many steps.
     Failed,
@@ -189,9 +189,9 @@ const NO_PANIC: &str = "no thread panics while it holds this lock";
 /// Whether a search wants help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// It takes longer than one chunk.
+    /// Help is wanted: the search takes longer than one chunk.
     Wanted,
-    /// It may be over before any thread has joined.
+    /// Help is not wanted yet: the search may be over before any thread has joined.
     NotYet,
 }
 

@@ -26,7 +26,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All, in the order in which they are listed to users.
+    /// Every family, in the order in which they are listed to users.
     pub const ALL: [Self; 7] = [
         Self::Literal,
         Self::Alternation,
@@ -86,7 +86,7 @@ impl FromStr for Mix {
 pub enum Wrapping {
     /// Unchanged.
     Bare,
-    /// As `(.*)X(.*)`.
+    /// The pattern has the form `(.*)X(.*)`.
     Wrapped,
 }
 

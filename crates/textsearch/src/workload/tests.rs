@@ -104,7 +104,7 @@ fn invalid_parameters_are_rejected() {
         let parameters = parameters(requests, popularity);
         TextSearchWorkload::new(([127, 0, 0, 1], 1).into(), &parameters, 1).unwrap_err().to_string()
     };
-    assert!(refused(drawn("literal", 7), 1.0).contains("7 different types where there are 6"));
+    assert!(refused(drawn("literal", 7), 1.0).contains("7 different types, since the data have 6"));
     assert!(refused(drawn("literal", 1), -1.0).contains("popularity is -1"));
     assert!(refused(Requests::File("/nowhere".into()), 1.0).contains("cannot read /nowhere"));
     let mut file = tempfile::NamedTempFile::new().unwrap();

@@ -13,7 +13,7 @@ pub struct Bounds {
     /// Tighter bounds on the throughput by comparing with networks of equal stations; also with think time (Zahorjan, Sevcik, Eager
     /// and Galler 1982; Lazowska et al. 1984, table 5.2). `None` with stations of several servers.
     pub balanced_throughput_per_s: Option<(f64, f64)>,
-    /// The same for the mean response time, in seconds.
+    /// The bounds of the mean response time, in seconds.
     pub balanced_response_s: Option<(f64, f64)>,
     /// N*, the number of users at which the two asymptotes of the throughput meet: from here on users queue at the bottleneck. Infinite
     /// if no request ever waits.

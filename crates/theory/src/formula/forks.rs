@@ -9,9 +9,9 @@ use super::{NoFormula, formula};
 /// The two ways to use the servers of a station with divisible requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
-    /// One request after the other, each on all servers: one server with the service time S·(1 + s(m − 1))/m.
+    /// The answer if all servers serve one request after the other: one server with the service time S·(1 + s(m − 1))/m.
     pub together: Result<Answer, NoFormula>,
-    /// Each request on one server: the unchanged station.
+    /// The answer if each request is served by one server: the unchanged station.
     pub apart: Result<Answer, NoFormula>,
     /// The rate, in 1/s, from which on undivided requests are better; `None` if one way is always better.
     pub crossover_per_s: Option<f64>,

@@ -13,7 +13,7 @@ use super::tails::Distributions;
 
 /// Cells of one grid.
 const CELLS: usize = 512;
-/// Each grid of a ladder covers this much more than the previous one.
+/// The factor by which each grid of a ladder extends beyond the previous one.
 const REACH: f64 = 4.0;
 
 /// The waiting and response times of M/G/1, in order of arrival.
@@ -26,7 +26,7 @@ pub(super) struct Grid {
 struct Limited {
     law: Law,
     mean_s: f64,
-    /// Of an empirical law: the sums of its first samples and of their squares, so that a look-up need not add them all.
+    /// The sums of an empirical law's first samples and of their squares, so that a look-up need not add them all.
     sums: Vec<[f64; 2]>,
 }
 

@@ -23,7 +23,7 @@ pub struct NetworkFormula {
     pub response_s: f64,
     /// Mean number of customers in all stations.
     pub in_system: f64,
-    /// Of each station, in the order of the network.
+    /// The answers of each station, in the order of the network.
     pub nodes: Vec<NodeFormula>,
     /// The index of the station that limits the throughput; `None` if no request ever waits.
     pub bottleneck: Option<usize>,
@@ -32,7 +32,7 @@ pub struct NetworkFormula {
 /// The theory's results for one station of a network; all zero without arrivals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NodeFormula {
-    /// Its name.
+    /// The node's name.
     pub name: String,
     /// The mean number of visits of a customer.
     pub visits: f64,

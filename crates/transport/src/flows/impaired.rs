@@ -25,7 +25,7 @@ pub(crate) struct Condition {
 enum Shows {
     Goodput,
     LongestPause,
-    /// The same, for a change of the client's address.
+    /// The pause after a change of the client's address.
     PauseOfMove,
 }
 
@@ -50,7 +50,7 @@ impl Condition {
         format!("{link}{}", self.adds)
     }
 
-    /// When the client's address changes, if it does.
+    /// The instant at which the client's address changes, if it does.
     pub(crate) fn moving_after(&self, warm_up: Duration, time: Duration) -> Option<Duration> {
         (self.shows == Shows::PauseOfMove).then(|| warm_up + time.mul_f64(MOVING_AFTER))
     }

@@ -31,7 +31,7 @@ pub(crate) struct Plan {
 pub(crate) enum Task {
     /// After some time without flows, these flows for this long after they have begun.
     Flows { flows: Vec<Flow>, idle: Duration, lasting: Duration, moving_after: Option<Duration> },
-    /// This many connections, one after the other, with a byte each.
+    /// The task opens this many connections, one after the other, and sends a byte over each.
     Handshakes { source: Source, count: u32 },
 }
 

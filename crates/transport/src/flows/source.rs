@@ -106,9 +106,9 @@ impl From<Source> for String {
 /// A flow of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Flow {
-    /// Its source.
+    /// The flow's source.
     pub(crate) source: Source,
-    /// How much later than the first flows it begins.
+    /// The time between the start of the first flows and the start of this flow.
     pub(crate) after: Duration,
     /// The direction of its bytes.
     #[serde(default)]

@@ -10,7 +10,7 @@ use crate::error::TransportError;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transport, any_port};
 
-/// Its name in files, URLs and reports.
+/// The transport's name in files, URLs and reports.
 pub(crate) const NAME: &str = "curve";
 
 /// CurveCP.

@@ -31,7 +31,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// How long a connection may take to send the written bytes, once its streams are dropped.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// Its name in files, URLs and reports.
+/// The transport's name in files, URLs and reports.
 pub(crate) const NAME: &str = "https";
 
 /// HTTPS.
@@ -152,7 +152,7 @@ enum Reading {
     Head(BoxFuture<'static, hyper::Result<Response<Incoming>>>),
     /// The body, and the rest of its last piece.
     Body(Incoming, Bytes),
-    /// There will be no answer; the error has been returned.
+    /// The answer has failed; the error has been returned.
     Failed,
 }
 

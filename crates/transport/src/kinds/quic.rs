@@ -15,7 +15,7 @@ use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transpor
 /// The receive window, large enough that flow control does not limit the measurement: about what Linux grants TCP.
 const WINDOW_BYTES: u32 = 6 << 20;
 
-/// Its name in files, URLs and reports.
+/// The transport's name in files, URLs and reports.
 pub(crate) const NAME: &str = "quic";
 
 /// QUIC.

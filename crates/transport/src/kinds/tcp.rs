@@ -11,7 +11,7 @@ use crate::transport::{BoxFuture, Connection, Listener, Opening, Transport};
 /// The most connections that wait in the kernel.
 const BACKLOG: u32 = 1024;
 
-/// Its name in files, URLs and reports.
+/// The transport's name in files, URLs and reports.
 pub(crate) const NAME: &str = "tcp";
 
 /// TCP.

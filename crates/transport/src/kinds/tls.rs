@@ -10,7 +10,7 @@ use crate::error::TransportError;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Transport};
 
-/// Its name in files, URLs and reports.
+/// The transport's name in files, URLs and reports.
 pub(crate) const NAME: &str = "tls";
 
 /// TLS 1.3.

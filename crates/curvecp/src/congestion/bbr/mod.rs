@@ -45,7 +45,7 @@ enum Phase {
     Refill,
     Up,
     ProbeRtt {
-        /// When it may end, once little enough is in flight.
+        /// The instant at which the phase may end, once little enough is in flight.
         done: Option<Duration>,
     },
 }

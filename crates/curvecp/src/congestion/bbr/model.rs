@@ -15,7 +15,7 @@ pub(super) struct Model {
     bandwidth_low: f64,
     /// The most in flight that the path takes without too many losses; learned over probes.
     pub(super) inflight_high: f64,
-    /// The same, for now; learned from the losses of the last round.
+    /// The lower bound of the data in flight, for now; learned from the losses of the last round.
     pub(super) inflight_low: f64,
     bandwidth_latest: f64,
     inflight_latest: f64,

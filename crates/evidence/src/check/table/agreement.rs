@@ -2,7 +2,7 @@
 
 use crate::check::{AssumptionVerdict, Check, Finding};
 
-/// How far a number is from what it should be, as a share of that.
+/// The relative error of a number.
 pub(super) fn apart(found: f64, expected: f64) -> f64 {
     let share = found / expected - 1.0;
     if share.is_finite() { share } else { 0.0 }

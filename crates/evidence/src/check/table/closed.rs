@@ -49,8 +49,8 @@ fn one_of_two(first: &Known<'_>, second: &Known<'_>) -> Option<Finding> {
     let users =
         [of_throughput, of_response].into_iter().find(|users| apart(product, *users).abs() <= DIGITS)?;
     let sentence = format!(
-        "{of_throughput} users have a throughput and no response time, {of_response} users a response time and no throughput, and \
-         together they are {} users: this looks like one measurement of {users} users under two labels.",
+        "{of_throughput} users have a throughput and no response time, {of_response} users a response time and no throughput. By N = XR \
+         the two make {} users: they look like one measurement of {users} users under two labels.",
         significant(product, 3)
     );
     let place = format!("{} and {}", throughput.row.place(), response.row.place());

@@ -28,17 +28,20 @@ pub(super) fn units(known: &Known<'_>) -> Option<Finding> {
         -3 if round => "the rate looks like a rate per millisecond".to_owned(),
         times @ 1.. if round => {
             format!(
-                "it is {} times that, which no mix-up of units explains",
+                "the given time is {} times as long, which no mix-up of units explains",
                 significant(10f64.powi(times), 1)
             )
         }
         times if round && times < 0 => {
             format!(
-                "it is 1/{} of that, which no mix-up of units explains",
+                "the given time is 1/{} as long, which no mix-up of units explains",
                 significant(10f64.powi(-times), 1)
             )
         }
-        _ => format!("it is {} times that: the two are from different measurements", significant(product, 3)),
+        _ => format!(
+            "the given time is {} times as long, so the two are from different measurements",
+            significant(product, 3)
+        ),
     };
     let holds =
         format!("A service time of {} and a rate of {rate}/s are inverse to each other.", time(mean_s));
@@ -56,7 +59,9 @@ pub(super) fn utilisation(known: &Known<'_>) -> Option<Finding> {
     let effect = if (given - computed).abs() < 0.001 { 0.0 } else { apart(given, computed) };
     let (shown, again) = (significant(given, 3), significant(computed, 3));
     let holds = format!("Utilisation is {shown}, and rate × service time / servers is {again}.");
-    let broken = format!("Utilisation is given as {shown}, but rate × service time / servers is {again}.");
+    let broken = format!(
+        "Utilisation is given as {shown}, but rate × service time / servers is {again}: one of the numbers is wrong."
+    );
     Some(agreement(Check::Utilisation, effect, COMPUTED, "utilisation", holds, broken))
 }
 
@@ -161,8 +166,8 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
             service_s + waiting_s * factorial,
             format!("The waiting time lacks a division by {servers}!."),
         ),
-        (true, waiting_s, "That is the waiting time, without the service.".to_owned()),
-        (true, service_s, "That is the service time, without any wait.".to_owned()),
+        (true, waiting_s, "The given time is the waiting time, without the service.".to_owned()),
+        (true, service_s, "The given time is the service time, without any wait.".to_owned()),
         (
             true,
             service_s + rate_per_s * waiting_s,
@@ -171,12 +176,12 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
         (
             several,
             1.0 / (m / service_s - rate_per_s),
-            format!("That is the response of one server {servers} times as fast."),
+            format!("The given time is the response of one server {servers} times as fast."),
         ),
         (
             several,
             service_s / (1.0 - station.utilisation()),
-            format!("That is the response of {servers} {} with a queue each.", whole(servers)),
+            format!("The given time is the response of {servers} {} with a queue each.", whole(servers)),
         ),
         (
             several,
@@ -186,14 +191,18 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
         (
             true,
             service_s + waiting_s / 2.0,
-            "That is the response with constant service times, M/D in place of M/M.".to_owned(),
+            "The given time is the response with constant service times, M/D in place of M/M.".to_owned(),
         ),
         (
             true,
             1e3 * station.response_s(),
-            "It is 1000 times too large: milliseconds given as seconds.".to_owned(),
+            "The given time is 1000 times too large: milliseconds given as seconds.".to_owned(),
         ),
-        (true, 1e-3 * station.response_s(), "It is 1000 times too small.".to_owned()),
+        (
+            true,
+            1e-3 * station.response_s(),
+            "The given time is 1000 times too small: seconds given as milliseconds.".to_owned(),
+        ),
     ];
     slips
         .into_iter()

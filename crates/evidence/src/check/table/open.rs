@@ -27,7 +27,7 @@ pub(super) fn rate(known: &Known<'_>) -> Option<Finding> {
     let broken = if effect < 0.0 {
         format!(
             "{done}/s were answered of {asked}/s offered, and the table reports no loss: the generator did not keep up, or the queue \
-            grew."
+            grew. Check the generator, and lower the rate if it kept up."
         )
     } else {
         format!(
@@ -126,7 +126,8 @@ fn width(relative: f64, how: String) -> Finding {
     let shown = percent(relative);
     let finding = if relative > WIDE {
         let sentence = format!(
-            "The mean response is known only to ±{shown} ({how}): too imprecise to distinguish models."
+            "The mean response is known only to ±{shown} ({how}): too imprecise to distinguish models. \
+             Run longer, or run more trials."
         );
         Finding::cannot_tell(Check::Precision, sentence)
     } else {

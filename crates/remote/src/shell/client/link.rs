@@ -15,7 +15,7 @@ type Connecting = Pin<Box<dyn Future<Output = Result<(Endpoint, Stream), ShellEr
 
 /// What has happened on a link.
 pub(super) enum LinkEvent {
-    /// There is a connection, or none can be opened.
+    /// The link has a connection, or none can be opened.
     Connected(Result<(Endpoint, Stream), ShellError>),
     Progress(Result<Progress, StreamError>),
 }

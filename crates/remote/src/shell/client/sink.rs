@@ -15,7 +15,7 @@ pub(super) struct Sink {
 }
 
 struct Chunk {
-    /// Where it is in the session's output; the client's own lines are not.
+    /// The position of the chunk in the session's output; the client's own lines have none.
     offset: Option<u64>,
     bytes: Vec<u8>,
 }

@@ -15,17 +15,17 @@ pub type Connecting = Pin<Box<dyn Future<Output = Result<(Endpoint, Stream), She
 /// Opens connections to the server.
 pub type Connect = Box<dyn Fn() -> Connecting + Send>;
 
-/// Where the client's input comes from and its output goes.
+/// The streams of the client's input and output.
 pub struct LocalStreams {
-    /// What the user types, or what is piped in.
+    /// The input: what the user types, or a pipe.
     pub input: Box<dyn AsyncRead + Send + Unpin>,
     /// The output of the program.
     pub output: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Its errors, where it has no terminal, and what the client reports.
+    /// The error output of the program, where it has no terminal, and messages of the client.
     pub errors: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
-/// What happens at the client besides input.
+/// An event at the client other than input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalEvent {
     /// The window has another size.
@@ -35,7 +35,7 @@ pub enum LocalEvent {
     Signal(u8),
 }
 
-/// What the client asks the server for.
+/// The session that the client requests of the server.
 #[derive(Clone, Debug)]
 pub enum Start {
     /// A new session.
@@ -63,7 +63,7 @@ pub enum Start {
 pub struct ClientSettings {
     /// How messages name the server.
     pub host: String,
-    /// What to report where no server answers the first time.
+    /// The error to report where no server answers the first time.
     pub no_answer: String,
     /// How long to wait for the first answer.
     pub answer_within: Duration,
@@ -82,7 +82,7 @@ pub enum Outcome {
     Exited(Exit),
     /// The session continues at the server.
     Detached(SessionId),
-    /// Another client has the session.
+    /// Another client has taken over the session.
     TakenOver(SessionId),
     /// The server stops.
     ServerStops,

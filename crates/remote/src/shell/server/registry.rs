@@ -13,7 +13,7 @@ use crate::shell::session::{About, Request};
 /// A session cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Full {
-    /// All places are taken.
+    /// All places of the server are taken.
     #[error("all {0} sessions of the server are in use; try again later, or raise its --max-sessions")]
     Server(usize),
     /// All places of a key are taken.

@@ -92,7 +92,7 @@ impl Waiting {
         self.deadline
     }
 
-    /// The other client has answered.
+    /// Refuses the client that waits: the attached one has answered.
     pub(super) fn refuse(self) {
         let text = "another client is attached to the session; --take-over detaches it";
         refuse(self.framed, Refusal::Attached, text);

@@ -27,7 +27,7 @@ const WORK_BETWEEN_CHECKS: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) enum Making {
     Made(Dfa),
-    /// It would have too many rows, or take too much memory or work.
+    /// The automaton would have too many rows, or take too much memory or work.
     TooLarge,
     Stopped,
 }

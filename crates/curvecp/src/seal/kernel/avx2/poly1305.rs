@@ -102,7 +102,7 @@ impl Group {
 /// What sums are multiplied by.
 struct Factor {
     limbs: [__m256i; 5],
-    /// The same times five, without the first limb.
+    /// The factor times five, without the first limb.
     times_five: [__m256i; 4],
 }
 
