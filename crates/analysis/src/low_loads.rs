@@ -130,12 +130,9 @@ impl Gathered {
         let points: Vec<(u64, f64)> =
             self.closed.iter().map(|load| (load.users, load.throughput_per_s)).collect();
         let doubts = falling_throughput(&points).into_iter().collect();
-        let capacity = capacity(&self.closed).or(self.capacity_per_s.map(|per_s| Capacity {
-            per_s,
-            relative_sd: CAPACITY_SD,
-            blocks: 1,
-            requests: f64::INFINITY,
-        }));
+        let calibrated =
+            |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
+        let capacity = capacity(&self.closed).or_else(|| self.capacity_per_s.map(calibrated));
         LowLoads {
             group,
             classes: self.classes,

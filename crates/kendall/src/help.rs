@@ -5,8 +5,11 @@ use clap::{Arg, Command};
 
 mod examples;
 
-/// The options of a command, named by its path, in groups: each with its heading and the names of its options.
-const GROUPS: &[(&str, &[(&str, &[&str])])] = &[
+/// A heading with the names of the options below it.
+type Group = (&'static str, &'static [&'static str]);
+
+/// The options of a command, named by its path, in groups.
+const GROUPS: &[(&str, &[Group])] = &[
     (
         "load",
         &[

@@ -4,10 +4,9 @@
 //! is everything after the first semicolon. An answer is rows, each ended by a line feed, and then an empty line.
 //!
 //! * [`Lines`](Dialect::Lines), the dialect of the course's statement: a request ends with a line feed, an answer is sent while
-//! it is found and may have any length.
+//!   it is found and may have any length.
 //! * [`Utf`](Dialect::Utf), the dialect of programs that use Java's `writeUTF`: a request and an answer are one message each, of
-//!   two
-//! bytes for its length and then [modified UTF-8](utf). A message has 65,535 bytes at most.
+//!   two bytes for its length and then [modified UTF-8](utf). A message has 65,535 bytes at most.
 //!
 //! Neither dialect has an error message, so errors are encoded as follows:
 //!
