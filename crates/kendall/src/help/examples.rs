@@ -38,7 +38,20 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "kendall fit wrk-1.txt wrk-2.txt",
         ],
     ),
-    ("predict", &["kendall predict results/quickstart/2026-11-21T04-10-05Z --slo 'p99<50ms'"]),
+    (
+        "predict",
+        &[
+            "kendall predict results/quickstart/2026-11-21T04-10-05Z --slo 'p99<50ms'",
+            "kendall predict low-1 low-2 full --rate 500 --duration 5m",
+        ],
+    ),
+    (
+        "validate",
+        &[
+            "kendall validate http://127.0.0.1:8080/",
+            "kendall validate experiments/validate/node.toml --within 10%",
+        ],
+    ),
     ("check", &["kendall check results/quickstart/2026-11-21T04-10-05Z"]),
     (
         "compare",
