@@ -1,4 +1,4 @@
-//! Published figures beside ours: the table, and in words where the order of things is the same.
+//! Published figures and ours: the table, and in words where the order of things is the same.
 //!
 //! Machines differ, so the numbers themselves need not agree. What is compared is the shape: each number relative to
 //! that of a baseline, and what is larger than what.
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub sentences: Vec<String>,
 }
 
-/// Every published table of a report beside ours.
+/// Every published table of a report with our measurements.
 pub fn comparisons(report: &Report) -> Vec<Comparison> {
     let comparison = |published: &Published| {
         let rows = rows(report, published);

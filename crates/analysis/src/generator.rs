@@ -146,8 +146,8 @@ impl GeneratorVerdict {
     }
 }
 
-/// The verdicts on the trials of one combination as the check of a model's assumptions asks for them, beside how late its rows
-/// say that requests left.
+/// The verdicts on the trials of one combination in the form that the check of a model's assumptions needs, and the send lag by their
+/// rows.
 ///
 /// Requests left late where the generator limited a trial by that, or a remark says so: a model is held to less than what breaks the
 /// figures. They did also if they waited so much for a connection that it shows in the response times, which is no fault of the

@@ -1,4 +1,4 @@
-//! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
+//! The stations of the models, made from the settings and measurements, and their answers.
 
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{

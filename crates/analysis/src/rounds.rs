@@ -1,5 +1,5 @@
-//! Servers that were loaded in rounds, one after the other in each: the runs that are compared, what was expected of them, and every
-//! reason to doubt it.
+//! Servers that were loaded in rounds, one after the other in each: the runs to compare, their expectations, and every reason to
+//! doubt them.
 
 use std::path::{Path, PathBuf};
 

@@ -79,7 +79,7 @@ impl Unstamped {
         Self { services_s, delay_s, full_per_s }
     }
 
-    /// The service time and the delay that it comes to.
+    /// The service time and the delay that follow from the calibration.
     pub fn calibrated(&self) -> Calibrated {
         let service_s = self.services_s.iter().sum::<f64>() / self.services_s.len() as f64;
         Calibrated { service_s, delay_s: self.delay_s }

@@ -49,7 +49,7 @@ pub(crate) struct SessionId(u64);
 pub struct Refusal {
     /// Why.
     pub why: Blame,
-    /// After how long another attempt has a chance; zero where waiting changes nothing.
+    /// The time after which another attempt may succeed; zero where waiting changes nothing.
     pub retry: Duration,
 }
 
@@ -327,7 +327,7 @@ impl Directory {
         }
     }
 
-    /// Ends what has come to its end: sessions, log-ins, calls.
+    /// Ends expired sessions, log-ins and calls.
     pub fn advance(&mut self, now: Duration) {
         while let Some(id) = self.sessions.late(now) {
             self.end_session(id, Some(EndOfSession::Expired));

@@ -24,7 +24,7 @@ pub const KEY_BYTES: usize = 64;
 /// How often case mapping and the skeleton follow each other until nothing changes; three rounds suffice for all of Unicode.
 const ROUNDS: usize = 4;
 
-/// A valid name, as other users see it. Equal by its characters, not by its looks: compare [`key`](Self::key) for these.
+/// A valid name, as other users see it. Equality is by its characters, not by its looks: compare [`key`](Self::key) for these.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Name {
     shown: Arc<str>,

@@ -22,7 +22,7 @@ pub struct Profile {
     name: String,
 }
 
-/// Who the user is at which server.
+/// The account of the user at a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Account {

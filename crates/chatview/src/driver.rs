@@ -42,7 +42,7 @@ const LOG_OUT: Duration = Duration::from_secs(1);
 
 /// What reaches the main loop.
 pub(crate) enum Happened {
-    /// Something for the state.
+    /// An event for the state.
     Event(Event),
     /// A contact was met for a talk.
     Met { name: String, talk: u128, met: Box<Met> },

@@ -34,7 +34,7 @@ pub fn digest(value: u64) -> Digest {
     Sha256::digest(value.to_le_bytes()).into()
 }
 
-/// Digests to look for, all in one pass.
+/// The digests that a search compares in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Targets {
     digests: Vec<Digest>,

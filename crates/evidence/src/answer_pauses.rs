@@ -1,4 +1,4 @@
-//! Answers that pause in their middle for as long as an acknowledgement is put off.
+//! Answers that pause in their middle for as long as an acknowledgement is delayed.
 //!
 //! A server that writes head and body apart, on a socket with Nagle's algorithm (RFC 896), sends the body only when the head is
 //! acknowledged; and a client delays that acknowledgement (RFC 1122, section 4.2.3.2), on Linux by 40 ms. So nearly every answer pauses for

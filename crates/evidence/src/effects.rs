@@ -60,7 +60,7 @@ pub struct Pair {
     pub levels: (usize, usize),
     /// The geometric mean of the combinations that have both, in the unit of the values.
     pub mean: Estimate,
-    /// The ratio of that to what the two main effects alone would make; 1 where they do not depend on each other.
+    /// The ratio of the joint effect to the product of the two main effects; 1 where they do not depend on each other.
     pub ratio: Estimate,
 }
 

@@ -92,7 +92,7 @@ pub enum ExpectationVerdict {
     Undecided,
 }
 
-/// An expectation beside what was seen.
+/// An expectation with its measurement and verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The expectation.
@@ -121,7 +121,7 @@ pub struct MeasuredValues<'a> {
     /// The share of requests without a right answer; [`share_interval`](kendall_stats::share_interval) has its interval
     /// for independent requests.
     pub errors: Estimate,
-    /// The requests that were due and not turned away, over all trials.
+    /// The requests that were due and not rejected, over all trials.
     pub requests: u64,
 }
 
@@ -157,7 +157,7 @@ impl MeasuredValues<'_> {
 }
 
 impl Expectation {
-    /// Judges what was seen.
+    /// Judges a measured value.
     pub fn judge(&self, figure: Figure) -> Judged {
         let judged = |verdict, seen, at_least, why| Judged { expected: *self, verdict, seen, at_least, why };
         match figure {

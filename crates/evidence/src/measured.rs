@@ -52,7 +52,7 @@ pub struct ClientSide {
     pub throughput_per_s: Estimate,
     /// The mean number of requests that are due and not yet answered.
     pub in_system: Estimate,
-    /// The share of all requests that is turned away or never answered.
+    /// The share of all requests that is rejected or never answered.
     pub lost: Estimate,
 }
 

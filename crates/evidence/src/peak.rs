@@ -68,7 +68,7 @@ pub enum Why {
     Longer,
     /// Because the last one was disturbed.
     Again,
-    /// To confirm what was found.
+    /// To confirm the result.
     Confirm,
 }
 

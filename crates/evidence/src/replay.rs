@@ -54,11 +54,11 @@ impl<'a> Rules<'a> {
 pub enum ArrivedBy {
     /// The server stamped when it had each request.
     Server,
-    /// By the client: when each was sent (or due, where that is unknown), and half the delay outside the station.
+    /// The client's instants: when each request was sent (or due, where that is unknown), and half the delay outside the station.
     Client,
 }
 
-/// A run beside its replay through one station.
+/// A run and its replay through one station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     /// The servers of the station.
@@ -74,11 +74,11 @@ pub struct Replay {
     pub left_out: u64,
     /// Requests that were answered and for which the replay had no room.
     pub turned_away: u64,
-    /// Requests that the server turned away and that found this room taken, as it was. A replay of unlimited room leaves them
-    /// out, as lost for another reason.
+    /// The number of requests that the server rejected and that found this capacity in use, as it was. A replay with unlimited capacity
+    /// leaves them out, as lost for another reason.
     #[serde(default)]
     pub refused_too: u64,
-    /// How much likelier it is who was turned away if this room decides than if chance does, as a logarithm.
+    /// The logarithm of the likelihood of the observed rejections if this capacity decides, relative to random rejections.
     #[serde(default)]
     pub refusal_evidence: f64,
     /// Whence the instants of arrival are known.

@@ -81,7 +81,7 @@ pub struct Row {
     pub backlog: Option<f64>,
     /// Time that passes outside the station, such as the link's round trip.
     pub delay_s: Option<f64>,
-    /// The share of the requests that was turned away or never answered.
+    /// The share of the requests that was rejected or never answered.
     pub lost: Option<f64>,
     /// How many requests were measured.
     pub requests: Option<f64>,
@@ -195,7 +195,7 @@ impl Table {
         unknown.into_iter().chain(assumed).collect()
     }
 
-    /// The columns and what they were taken for, as a sentence for a table that says too little.
+    /// The columns and the quantities that they were taken for, as a sentence for a table with too few known columns.
     pub fn understood(&self) -> String {
         let known = self.known.iter().map(|(header, quantity)| format!("{header:?} ({quantity})"));
         let unknown = self.unknown.iter().map(|header| format!("{header:?} (not a known quantity)"));
@@ -230,7 +230,7 @@ impl Row {
         }
     }
 
-    /// The mean service time, as it stands there or as the inverse of the service rate.
+    /// The mean service time, as given or as the inverse of the service rate.
     pub fn service_s(&self) -> Option<f64> {
         self.service_mean_s.or_else(|| Some(1.0 / self.service_rate_per_s?))
     }

@@ -36,7 +36,7 @@ pub struct About {
     pub seed: u64,
     /// The kind of the echoes that run with the flows.
     pub echo: String,
-    /// The warm-up of the flows, from the start of the last of them.
+    /// The warm-up of the flows, from the start of the last one.
     pub warm_up_s: f64,
     /// The flows, in the order in which the user named them.
     pub flows: Vec<FlowAbout>,

@@ -1,4 +1,4 @@
-//! `kendall web`, and the page beside `kendall run --web`.
+//! `kendall web`, and the page of `kendall run --web`.
 
 use std::env;
 use std::io::{BufRead, BufReader};

@@ -88,7 +88,7 @@ pub struct PeakPlan {
     pub aim: Aim,
     /// The shortest probe.
     pub probe: Duration,
-    /// The search takes no longer than this; it then ends with what it knows.
+    /// The longest duration of the search; it then ends with the current result.
     pub budget: Duration,
     /// How to load the system.
     pub setting: PeakSetting,
@@ -170,7 +170,7 @@ pub enum UnfinishedBy {
 pub struct DisturbedProbes {
     /// The number of such probes.
     pub probes: usize,
-    /// The measurement of the worst of them.
+    /// The measurement of the most disturbed probe.
     pub worst: Surroundings,
 }
 

@@ -192,7 +192,7 @@ impl EmulatedLink {
         addresses.into_iter().chain(mark).collect()
     }
 
-    /// Starts to forward packets. Writes a log of them beside `log` if there is one.
+    /// Starts to forward packets. Writes a log of them next to `log` if there is one.
     ///
     /// # Errors
     /// Fails where the settings are not possible, or where the log cannot be written.

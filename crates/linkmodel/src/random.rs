@@ -17,7 +17,7 @@ pub(crate) enum Purpose {
     Jitter = 4,
     /// Which packets are held back.
     Reordering = 5,
-    /// Which flow goes to which queue.
+    /// The choice of the queue for a flow.
     Hashing = 6,
     /// The seed of a link in a row of links.
     Hop = 7,

@@ -23,7 +23,7 @@ use crate::rate::{Piece, Rate};
 pub struct Settings {
     /// The time from when a packet's last bit leaves until it arrives, in ns.
     pub delay_ns: i64,
-    /// The variation of that between packets.
+    /// The variation of the delay between packets.
     pub jitter: Jitter,
     /// The rate at which packets are sent.
     pub rate: Rate,

@@ -26,7 +26,7 @@ pub struct RunSummary {
     pub statuses: BTreeMap<u16, u64>,
     /// How late requests with a free connection were begun: the generator's own delay.
     pub lag: Lag,
-    /// The share of that delay in the response times.
+    /// The share of that lag in the response times.
     #[serde(default)]
     pub lag_share: LagShare,
     /// How late requests were passed to the kernel, including waiting for a connection and opening it.

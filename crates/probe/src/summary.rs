@@ -11,7 +11,7 @@ const NAMED_THREADS: usize = 12;
 /// The result of watching processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// From the first reading to the last, in seconds.
+    /// The time from the first reading to the last, in seconds.
     pub length_s: f64,
     /// The cost of watching.
     pub cost: Cost,

@@ -1,4 +1,4 @@
-//! A figure that stands alone, made of plots side by side, in the style of what it is for.
+//! A self-contained figure, made of plots side by side, in the style of its medium.
 //!
 //! Pictures for the command line. The figures of a report are in [`crate::figure`]; marks mean the same there and here: lines are
 //! formulas, hollow markers are simulations, discs are measurements.

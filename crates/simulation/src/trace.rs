@@ -49,7 +49,7 @@ impl Fate {
 }
 
 impl Traced {
-    /// From arrival to departure, in seconds.
+    /// The time from arrival to departure, in seconds.
     pub fn response_s(&self) -> f64 {
         self.departure_s - self.arrival_s
     }

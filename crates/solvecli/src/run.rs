@@ -1,4 +1,4 @@
-//! How long a simulation runs, from which seed, and what it writes about single customers.
+//! Options of a simulation: its length, its seed, and its trace of single customers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

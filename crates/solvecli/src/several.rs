@@ -1,4 +1,4 @@
-//! Several stations beside each other, and stations along a range: one table, one figure.
+//! Several stations next to each other, and stations along a range: one table, one figure.
 //!
 //! A formula answers where one is known, and the simulation elsewhere; the table marks who answered.
 

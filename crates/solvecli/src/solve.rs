@@ -1,4 +1,4 @@
-//! `kendall solve`: a station, a network, a named model, or a table of rows, asked on the command line.
+//! `kendall solve`: answers for a station, a network, a named model, or a table of rows.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Networks of stations: where customers arrive, and where each goes next.
+//! Networks of stations: the arrivals of customers, and their routes.
 //!
 //! A [`Network`] is open, with arrivals at some of its nodes, or closed, with one population of users that think between
 //! an answer and the next request. A [`Station`] is a network of one node. The file format:

@@ -1,4 +1,4 @@
-//! The row of a system: what is needed to serve it and to load it.
+//! The row of a system: how to serve it and how to load it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ pub struct Serving {
     pub listen: SocketAddr,
     /// The address of the metrics endpoint, if any.
     pub metrics: Option<SocketAddr>,
-    /// The file for the server's own stamps of each request, if any. The counters of the server go into the file beside it
+    /// The file for the server's own stamps of each request, if any. The counters of the server go into the file next to it
     /// at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
     /// Whether the server runs for a trial only: then it must not change the user's data.

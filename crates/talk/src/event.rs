@@ -40,7 +40,7 @@ pub enum Event {
     Queued(u64),
     /// The peer's program has all messages up to this one.
     Delivered(u64),
-    /// The peer's user has seen all messages up to this one.
+    /// The peer's user has read all messages up to this one.
     Read(u64),
     /// The peer is typing.
     Typing,

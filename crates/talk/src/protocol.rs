@@ -53,13 +53,13 @@ pub enum Frame {
     },
     /// The sender has received all messages up to this one.
     Received(u64),
-    /// The user has seen all messages up to this one.
+    /// The user has read all messages up to this one.
     Read(u64),
     /// The user is typing.
     Typing,
     /// The talk is over.
     Bye,
-    /// Something of a file.
+    /// A frame about a file.
     File {
         /// The file's number.
         file: u64,

@@ -14,7 +14,7 @@ use crate::report::point::Point;
 /// The number of levels compared with the first: those that differ most from it.
 const MOST: usize = 2;
 
-/// The mean response times with one level of a factor, over those with its first level, all else being the same.
+/// The ratio of mean response times at one level of a factor to those at its first level, with all other factors equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
 pub struct Contrast {

@@ -1,4 +1,4 @@
-//! Decides what is worth a sentence. Each threshold stands here, once, with its reason.
+//! Decides which results are worth a sentence. Each threshold is defined here, once, with its reason.
 
 use std::collections::BTreeMap;
 

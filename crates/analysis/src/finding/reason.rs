@@ -1,4 +1,4 @@
-//! Who predicts a number, and why a prediction misses.
+//! The method of a prediction, and the reason why it misses.
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disturbance::{Stalls, Surroundings};
 
-/// Who limited a run, and what that is judged by.
+/// The verdict on what limited a run, with its checks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorVerdict {
     /// Whether the run can be trusted.
@@ -28,7 +28,7 @@ pub enum Trust {
     /// Every check held.
     #[default]
     Trustworthy,
-    /// The generator did its part, and still something may have changed what was seen.
+    /// The generator kept up, but other causes may have changed the measurement.
     Doubtful,
     /// The figures describe the generator as much as the server.
     GeneratorLimited,
@@ -38,7 +38,7 @@ pub enum Trust {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
-    /// The rate of the sends beside that of the schedule.
+    /// The rate of the sends, compared with that of the schedule.
     Rate,
     /// How late requests with a free connection were begun.
     Lag,
@@ -65,7 +65,7 @@ pub struct Check {
     pub asked: String,
     /// The measured value, in words.
     pub found: String,
-    /// Whether that is so; `None` where there is too little to say, or nothing was asked.
+    /// Whether the property held; `None` where there are too few requests, or nothing was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
 }
@@ -174,7 +174,7 @@ pub enum Doubt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitCause {
-    /// Nothing else was seen: more connections may help.
+    /// No other cause was measured: more connections may help.
     #[default]
     Connections,
     /// Other programs had the machine, or it stalled: more connections do not help.

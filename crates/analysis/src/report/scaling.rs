@@ -31,7 +31,7 @@ pub struct Knee {
 pub struct UslSeen {
     /// The law with its parameters and their intervals, as a sentence has it.
     pub words: String,
-    /// Users and the throughput that the law says they get, per second.
+    /// Users and the throughput that the law predicts for them, per second.
     pub line: Vec<(f64, f64)>,
     /// Users and requests per second where it is largest; `None` where it grows on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

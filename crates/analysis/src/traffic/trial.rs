@@ -32,7 +32,7 @@ pub struct TrialTraffic {
     pub rates: Goodput,
     /// The queues along time.
     pub queues: Vec<HopQueue>,
-    /// Delay in the queues of that way against those rates, all connections together.
+    /// The delay in the queues of that direction against those rates, all connections together.
     pub cloud: Cloud,
 }
 

@@ -29,7 +29,7 @@ pub struct Limits {
     pub ring: Duration,
     /// Accepted calls whose sides are about to meet. When there are as many, accepting fails.
     pub meetings: usize,
-    /// How long the sides of an accepted call learn where the other one was seen.
+    /// The time for which the sides of an accepted call are informed of each other's addresses.
     pub meeting: Duration,
     /// How attempts are limited; `None` for benchmarks.
     pub attempts: Option<AttemptLimits>,

@@ -18,7 +18,7 @@ pub(crate) const FIRST_PUSH: u8 = 128;
 pub enum DirectoryMessage {
     /// The answer to a request.
     Answer(Answer),
-    /// A message that no request asked for.
+    /// A message without a request.
     Push(Push),
 }
 
@@ -96,7 +96,7 @@ messages! {
 }
 
 messages! {
-    /// A message that no request asked for.
+    /// A message without a request.
     Push {
         /// Whether a watched user is there: at the beginning of the watch, and when it changes. That a name has no account looks
         /// like absence.
@@ -231,7 +231,7 @@ codes! {
 pub struct Reachable {
     /// The peer's name.
     pub name: String,
-    /// What the peer said of itself.
+    /// The peer's description of itself.
     pub contact: Contact,
     /// The address from which the peer's connection comes, as the server sees it.
     pub seen_from: SocketAddr,
@@ -255,7 +255,7 @@ impl Field for Reachable {
 }
 
 impl Contact {
-    /// A client that says nothing of where it listens.
+    /// A client that does not publish its addresses.
     pub fn unlisted(key: [u8; 32]) -> Self {
         Self { key, transport: PeerTransport::default(), addresses: Addresses::default() }
     }

@@ -8,9 +8,9 @@ use super::transfer::Transfer;
 /// A contact.
 #[derive(Clone, Debug, Default)]
 pub struct Contact {
-    /// Whether the contact is there, as far as the directory has said.
+    /// Whether the contact is present, as far as the directory has reported.
     pub presence: Option<bool>,
-    /// When the contact was last seen there, as Unix time in milliseconds.
+    /// The instant at which the contact was last present, as Unix time in milliseconds.
     pub last_seen_ms: Option<u64>,
     /// Calls of the contact are refused without a question.
     pub is_blocked: bool,
@@ -18,7 +18,7 @@ pub struct Contact {
     pub link: Link,
     /// The safety number of a key that is not the one known before.
     pub alarm: Option<String>,
-    /// Messages that the user has not seen.
+    /// The number of messages that the user has not read.
     pub unread: usize,
     /// When the contact was last typing.
     pub typing_ms: Option<u64>,
@@ -89,7 +89,7 @@ pub struct Message {
     pub text: String,
 }
 
-/// Who says something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// The user.
@@ -107,7 +107,7 @@ pub enum Delivery {
     Waiting,
     /// The contact's program has it.
     Delivered,
-    /// The contact has seen it.
+    /// The contact has read the message.
     Read,
 }
 

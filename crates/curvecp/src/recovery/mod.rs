@@ -85,7 +85,7 @@ pub(crate) struct LostMessage {
 pub(crate) enum Echo {
     /// No message that is remembered has this number, or it was known to have arrived.
     Nothing,
-    /// The message arrived; the positions of what it carried, if anything.
+    /// The message arrived; the positions of its data, if it carried any.
     Arrived(Option<(u64, u64)>),
 }
 

@@ -1,4 +1,4 @@
-//! Is the run long enough, steady, and made of what was asked for?
+//! Checks whether the run is long enough, steady, and made of the requested classes.
 
 use kendall_record::RequestRow;
 use kendall_station::Arrivals;

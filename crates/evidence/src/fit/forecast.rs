@@ -30,8 +30,8 @@ const MOST: u32 = 100_000;
 pub struct Forecast {
     /// The load.
     pub load: Load,
-    /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
-    /// put the load beyond saturation.
+    /// The response time, delay included. An interval's upper end is infinite where parameters that the points do not
+    /// refute put the load beyond saturation.
     pub response: Summary,
     /// The reason why the quantiles are missing, if they are.
     pub no_quantiles: Option<String>,
@@ -81,7 +81,7 @@ pub struct Highest {
 pub enum SloMeasure {
     /// The mean response time.
     Mean,
-    /// A quantile of it.
+    /// A quantile of the response time.
     Quantile(f64),
 }
 

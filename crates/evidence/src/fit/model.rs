@@ -1,4 +1,4 @@
-//! Models that points are fitted with: what each says of response time, throughput and utilisation at a load.
+//! Models to fit points with: each gives response time, throughput and utilisation at a load.
 
 use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub enum Family {
     Amdahl,
 }
 
-/// A station with a delay outside of it.
+/// A station with a delay outside the station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Served {
     /// Which of the families of stations.

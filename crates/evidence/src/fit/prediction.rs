@@ -1,4 +1,4 @@
-//! Predictions that are asked of a fit together: for a load, for an objective, for both.
+//! Predictions of a fit: for a load, for an objective, for both.
 
 use kendall_station::Estimate;
 use serde::Serialize;

@@ -69,7 +69,7 @@ pub struct Candidate {
     pub parameters: Vec<Parameter>,
     /// The errors of the candidate's predictions; `None` where the lower loads are too few.
     pub held_out: Option<HeldOut>,
-    /// The root of the mean squared relative error on the points it was fitted to, all of them.
+    /// The root of the mean squared relative error on all points that the candidate was fitted to.
     pub error: f64,
     /// Akaike's criterion, corrected for few points; lower is better. `None` with too few points for it.
     pub aicc: Option<f64>,

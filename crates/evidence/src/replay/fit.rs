@@ -1,4 +1,4 @@
-//! How far predictions of single requests are from what was measured.
+//! The errors of predictions of single requests.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! From the rows of trials to what a station sees of them, and to what its predictions are compared with.
+//! Converts the rows of trials to the visits of a station, and to the response times that its predictions are compared with.
 
 use kendall_record::{Outcome, RequestRow};
 

@@ -1,4 +1,4 @@
-//! Series along time, in bins that become twice as wide when there are too many of them.
+//! Series along time, in bins that become twice as wide when there are too many bins.
 
 use kendall_record::{Outcome, RequestRow};
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::precision::Precision;
 use kendall_system::{Kind, Value};
 
-/// A trial is disturbed where other programs used this share of the machine's processor time beyond what is usual in its run.
+/// The share of the machine's processor time, beyond the usual share in a run, from which on other programs disturb a trial.
 /// `disturbed-over` overrides it.
 pub const DISTURBED_OVER: f64 = 0.02;
 /// The repeats of an experiment without a precision.

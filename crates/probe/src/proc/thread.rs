@@ -91,7 +91,7 @@ impl Thread {
 pub(crate) enum Keep {
     /// Every thread is kept.
     All,
-    /// Only the one that every reading needs.
+    /// Only the file that every reading needs is kept open.
     Time,
 }
 

@@ -23,7 +23,7 @@ use crate::session::{Inward, SILENCE_LIMIT, alive_while, split, write};
 pub struct CopySettings {
     /// The options of the copy.
     pub options: CopyOptions,
-    /// How long the server may send nothing; one that works says at least every 10 s that it is there.
+    /// The time for which the server may send nothing; a live server sends at least every 10 s.
     pub silence_limit: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! A folder that nothing leaves: what is in it is opened relative to its descriptor, and no symbolic link on the way is
-//! followed, wherever it points.
+//! A folder that no path leaves: entries are opened relative to its descriptor, and symbolic links on the way are never
+//! followed.
 //!
 //! The kernel sees to that (`openat2` with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, since Linux 5.6). Where it does not
 //! have the call, or a filter forbids it, names are opened one after another, none of them through a link.

@@ -1,5 +1,5 @@
-//! The sender: reads sources and sends their entries one after another, without waiting for an answer. Runs in a thread of
-//! its own, since files block.
+//! The sender: reads sources and sends their entries one after another, without waiting for an answer. Runs in a separate
+//! thread, since files block.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! A session's program: a shell on a pseudo-terminal or on three pipes, as the session's user, in a session of the kernel of
-//! its own, with no descriptor but its own and with all signals at their defaults.
+//! The program of a session: a shell on a pseudo-terminal or on three pipes, as the session's user, in a separate kernel session,
+//! with no descriptor but its own and with all signals at their defaults.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -85,7 +85,7 @@ impl Default for Window {
     }
 }
 
-/// A terminal that a client wants: its type (`TERM`) and its window.
+/// A terminal that a client requests: its type (`TERM`) and its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal<'a> {
     /// The value of `TERM`.
@@ -209,7 +209,7 @@ pub enum Source {
 /// Why the server detaches a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DetachReason {
-    /// The client has asked.
+    /// The client requested it.
     Requested,
     /// Another client has attached.
     TakenOver,

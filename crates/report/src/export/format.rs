@@ -46,7 +46,7 @@ pub enum Target {
     Folder,
 }
 
-/// A run that is written in other formats: the trials that count, and what was found.
+/// A run to export: the trials that count, and their results.
 #[derive(Debug)]
 pub struct Exported<'a> {
     /// The folder of the run.
