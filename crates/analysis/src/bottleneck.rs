@@ -95,7 +95,7 @@ pub enum Bottleneck {
     None { busiest: String, share: f64 },
 }
 
-/// Why the generator limits.
+/// The reason why the generator limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
 #[allow(missing_docs, reason = "the fields are the numbers of the sentence")]

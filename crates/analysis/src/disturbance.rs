@@ -133,7 +133,7 @@ impl Usual {
         })
     }
 
-    /// Why a trial does not count.
+    /// The reason why a trial does not count.
     pub fn words(&self, seen: &Disturbance) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         format!(

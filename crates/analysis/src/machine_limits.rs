@@ -207,7 +207,7 @@ pub fn table(report: &Report) -> Table {
     Table { head, rows }
 }
 
-/// Why limits are missing, as sentences.
+/// The reason why limits are missing, as sentences.
 pub fn missing(report: &Report) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     for sentence in report.machine_limits.iter().flat_map(|used| &used.missing) {

@@ -29,7 +29,7 @@ pub struct Observed<'a> {
     pub discipline: Discipline,
     /// The part of the response time that passes outside the station.
     pub delay_s: f64,
-    /// How long to simulate, so that like is compared with like.
+    /// The stop rule of the simulation, so that like is compared with like.
     pub stop: StopRule,
 }
 

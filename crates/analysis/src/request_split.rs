@@ -35,7 +35,7 @@ pub struct RequestSplit {
 /// A part of a request's time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SplitPart {
-    /// Which.
+    /// The place.
     pub at: SplitPlace,
     /// The mean for each request, in seconds.
     pub time_s: f64,
@@ -43,7 +43,7 @@ pub struct SplitPart {
     pub share: f64,
 }
 
-/// Where a request is.
+/// A place in which a request spends time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitPlace {

@@ -78,7 +78,7 @@ fn read(folder: &Path) -> Result<Round, CompareError> {
 }
 
 impl Rounds {
-    /// Why the rounds of a server are to be doubted.
+    /// The reason why the rounds of a server are to be doubted.
     fn doubt(&mut self, name: &str, rounds: &[Round]) {
         let all = rounds.len();
         let doubt_of = |what: &str, count: usize| format!("{name}: in {count} of {all} rounds {what}");

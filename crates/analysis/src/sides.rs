@@ -20,7 +20,7 @@ use crate::trial_result::TrialResult;
 /// Files larger than this hold requests and not runs.
 const LARGEST_FILE_BYTES: u64 = 16 << 20;
 
-/// Why there is nothing to compare.
+/// The reason why there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum CompareError {

@@ -26,7 +26,7 @@ use security::Security;
 /// Messages that wait to be taken; with more, the connection fails.
 const PUSHES: usize = 4096;
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ClientError {

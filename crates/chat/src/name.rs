@@ -35,7 +35,7 @@ pub struct Name {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameKey(Arc<str>);
 
-/// Why a text is not a valid name.
+/// The reason why a text is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name is empty or too long.

@@ -63,7 +63,7 @@ pub enum Stretch {
     Off,
 }
 
-/// Why a message of OPAQUE was not taken.
+/// The reason why a message of OPAQUE was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The bytes are not a message of the protocol.

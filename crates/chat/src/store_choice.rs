@@ -26,7 +26,7 @@ const FOLDER: &str = "kendall/chat-server";
 const FILE: &str = "accounts.db";
 const KEYS: &str = "keys";
 
-/// Which store settings choose.
+/// The store that the settings choose.
 #[derive(Debug, PartialEq, Eq)]
 enum StoreChoice {
     /// Until the server ends.

@@ -16,7 +16,7 @@ use crate::known::KnownPeers;
 /// The longest file of an account.
 const MOST_ACCOUNT_BYTES: u64 = 64 * 1024;
 
-/// Where a profile is.
+/// The folder of a profile.
 pub struct Profile {
     folder: PathBuf,
     name: String,

@@ -52,7 +52,7 @@ pub enum Entry {
     },
 }
 
-/// Why the history cannot be used.
+/// The reason why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum HistoryError {

@@ -103,7 +103,7 @@ pub(crate) struct Page {
     pub(crate) above: usize,
 }
 
-/// A text that is searched for, and the message that has it.
+/// A text to search for, and the message that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) text: String,

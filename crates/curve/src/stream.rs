@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Why nothing more can be read or written.
+    /// The reason why nothing more can be read or written.
     fn failure(&self) -> io::Error {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, TimedOut};
         let (kind, text) = match self.stage() {

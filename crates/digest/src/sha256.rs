@@ -101,7 +101,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// How far the scan of a range came: no candidate below is behind any target.
+    /// The progress of the scan of a range: no candidate below is behind any target.
     pub fn reached(self, range: &Range<u64>) -> u64 {
         match self {
             Self::Found { value, .. } => value,

@@ -64,7 +64,7 @@ pub struct Pair {
     pub ratio: Estimate,
 }
 
-/// Why effects cannot be computed.
+/// The reason why effects cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoEffects {

@@ -56,7 +56,7 @@ pub struct Expectation {
     pub limit: f64,
 }
 
-/// Why an expectation cannot be read.
+/// The reason why an expectation cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a valid expectation; write mean, p50 to p99.99, throughput (or rate) or errors, then < or >, then a limit, such as \
@@ -67,13 +67,13 @@ pub struct ExpectationError(String);
 /// The measured value of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// An estimate; without its interval nothing can be decided by it.
+    /// An estimate; without its interval it decides nothing.
     Known(Estimate),
     /// The value is at least this: some requests were given up before they were answered.
     AtLeast(f64),
     /// No estimate.
     Unknown {
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
         /// The least possible value, by the interval of a lower quantile.
         least: Option<f64>,

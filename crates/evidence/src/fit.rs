@@ -48,7 +48,7 @@ pub struct KnownParameters {
     pub capacity: Option<u64>,
 }
 
-/// Why there is no fit.
+/// The reason why there is no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoFit {
@@ -258,7 +258,7 @@ fn specs(samples: &[Sample], points: &[Observation], known: KnownParameters, scv
     specs
 }
 
-/// The service time as the best model has it, where no other source was used.
+/// The service time of the best model, where no other source was used.
 fn by_curve(candidates: &[Candidate], prior: Option<Prior>) -> Option<ServiceTime> {
     let candidate = candidates.iter().find(|candidate| matches!(candidate.model, Model::Served(_)))?;
     let service = candidate.parameters.iter().find(|parameter| parameter.quantity == Quantity::Service)?;

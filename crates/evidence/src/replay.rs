@@ -85,13 +85,13 @@ pub struct Replay {
     pub arrived_by: ArrivedBy,
     /// The median delay outside the station, in seconds, which every prediction includes.
     pub delay_s: f64,
-    /// How far the predictions are from the measurement.
+    /// The errors of the predictions.
     pub fit: Fit,
     /// Each request that was compared, in order of arrival.
     pub pairs: Vec<Pair>,
 }
 
-/// Why a run cannot be replayed.
+/// The reason why a run cannot be replayed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NotReplayed {

@@ -85,11 +85,11 @@ pub struct Row {
     pub lost: Option<f64>,
     /// How many requests were measured.
     pub requests: Option<f64>,
-    /// How long was measured.
+    /// The duration of the measurement.
     pub duration_s: Option<f64>,
 }
 
-/// Why a table cannot be read.
+/// The reason why a table cannot be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TableError {

@@ -101,7 +101,7 @@ pub struct ClientRecord {
     pub from_ns: i64,
     /// How long each connection took from its beginning to its first byte.
     pub handshakes_ns: Vec<i64>,
-    /// Why flows or handshakes failed.
+    /// The reason why flows or handshakes failed.
     pub failures: Vec<String>,
 }
 

@@ -129,7 +129,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Why the run of another person does not go on: with what it would start.
+/// The reason why the run of another person does not go on: with what it would start.
 fn foreign(lab: &Lab) -> String {
     let starts = lab.experiment().variables.iter().filter(|variable| variable.parameter.name == COMMAND);
     let commands: Vec<String> =

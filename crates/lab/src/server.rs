@@ -37,7 +37,7 @@ pub fn stop_when_stdin_ends() {
     });
 }
 
-/// Why a server under test cannot be used.
+/// The reason why a server under test cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ServerError {

@@ -139,7 +139,7 @@ pub struct ValidationReport {
     pub repeated: u32,
 }
 
-/// Why a validation ended.
+/// The reason why a validation ended.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ValidationError {

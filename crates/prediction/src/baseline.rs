@@ -43,7 +43,7 @@ impl Baseline {
 /// A baseline's predictions of the mean and of p99, in seconds; `None` where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BaselinePrediction {
-    /// Which one.
+    /// The baseline.
     pub baseline: Baseline,
     /// The mean response time.
     pub mean_s: Option<f64>,

@@ -137,7 +137,7 @@ impl std::fmt::Display for Advice {
     }
 }
 
-/// Why there is no prediction.
+/// The reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoPrediction {

@@ -55,5 +55,5 @@ impl Traced {
     }
 }
 
-/// Where a trace goes, if there is one.
+/// The destination of a trace, if there is one.
 pub(super) type Sink<'a> = Option<&'a mut dyn FnMut(&Traced)>;

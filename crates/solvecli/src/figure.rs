@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kendall_report::picture::{Picture, Style};
 
-/// Where to draw, and how.
+/// The destination of a drawing, and its style.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct Figure {
     /// Draw a figure as well; the name ends in .svg, .png or .pdf

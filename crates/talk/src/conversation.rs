@@ -43,7 +43,7 @@ struct Message {
     text: String,
 }
 
-/// Where the present connection is.
+/// The state of the present connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     /// No connection exists.

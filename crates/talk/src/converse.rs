@@ -19,7 +19,7 @@ const MOST_OUTGOING: usize = 64 << 10;
 /// How long the peer has to take the last bytes and to end its stream.
 const PARTING: Duration = Duration::from_secs(5);
 
-/// Why a conversation no longer runs over a stream.
+/// The reason why a conversation no longer runs over a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum End {
     /// One side has ended the talk, and the other side knows.

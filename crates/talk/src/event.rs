@@ -89,7 +89,7 @@ pub enum Event {
     FileFailed {
         /// The file.
         file: FileId,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Bytes of a file that was taken; [`converse`](crate::converse) writes them, and reports [`Event::Progress`].

@@ -46,7 +46,7 @@ pub enum MeetError {
     /// The socket cannot be had.
     #[error("cannot bind a UDP socket to {address}: {source}")]
     Bind {
-        /// Where to.
+        /// The address.
         address: SocketAddr,
         /// The error that the operating system reported.
         source: io::Error,

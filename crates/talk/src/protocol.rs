@@ -37,7 +37,7 @@ pub enum Frame {
     Hello {
         /// The protocol version of the sender.
         version: u8,
-        /// Which talk this connection belongs to.
+        /// The talk that this connection belongs to.
         talk: TalkId,
         /// The last message that the sender has received in it; 0 before the first.
         received: u64,

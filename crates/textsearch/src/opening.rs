@@ -70,6 +70,6 @@ pub struct IndexSource {
     pub shards_built: usize,
     /// The number of shards that were read from the file next to the data.
     pub shards_read: usize,
-    /// Why the index is not saved, or was not read.
+    /// The reason why the index is not saved, or was not read.
     pub fault: Option<String>,
 }

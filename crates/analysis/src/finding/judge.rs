@@ -293,7 +293,7 @@ fn load_dependence(report: &Report, points: &[&Point]) -> Option<Finding> {
     })
 }
 
-/// Why a model has no formula at points that are stable, if there is such a point.
+/// The reason why a model has no formula at points that are stable, if there is such a point.
 fn without_formula(report: &Report, notation: &str) -> Option<Finding> {
     let steady = report.points.iter().filter(|point| utilisation(point) < 1.0);
     steady.filter_map(|point| point.model(notation)).find_map(|model| match &model.formula {

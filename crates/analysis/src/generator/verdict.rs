@@ -1,4 +1,4 @@
-//! The verdict on the generator as data, as a trial's `answer.json` has it.
+//! The verdict on the generator as data, as in a trial's `answer.json`.
 
 use kendall_load::Timing;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub enum Trust {
 pub enum Checked {
     /// The rate of the sends, compared with that of the schedule.
     Rate,
-    /// How late requests with a free connection were begun.
+    /// The lag of requests with a free connection.
     Lag,
     /// The share of a core that the generator used.
     Processor,
@@ -113,7 +113,7 @@ pub enum Limit {
     },
     /// Connections failed, and requests with them, because it had no port or file left.
     OwnFailures {
-        /// How many.
+        /// The number of requests that waited.
         count: u64,
     },
     /// The generator's counts contradict Little's law.
@@ -148,7 +148,7 @@ pub enum Doubt {
     Stalled(Stalls),
     /// Requests waited in the generator for a free connection.
     Connections {
-        /// How many.
+        /// The number of requests that waited.
         waited: u64,
         /// The number of requests that were sent.
         sent: u64,
@@ -158,19 +158,19 @@ pub enum Doubt {
     },
     /// Requests ended unsent, because too many waited for a connection already.
     TurnedAway {
-        /// How many.
+        /// The number of requests.
         count: u64,
     },
     /// Requests were still out when the run ended.
     Unanswered {
-        /// How many.
+        /// The number of requests.
         count: u64,
     },
     /// The generator took more of a full machine than the server.
     Crowding(Crowding),
 }
 
-/// Why requests waited for a connection.
+/// The reason why requests waited for a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitCause {

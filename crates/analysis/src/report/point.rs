@@ -100,7 +100,7 @@ pub struct ServiceSeen {
     pub mean_s: f64,
     /// The squared coefficient of variation of the service times: variance / mean².
     pub scv: f64,
-    /// How many there are.
+    /// The number of service times.
     pub n: u64,
 }
 

@@ -33,7 +33,8 @@ pub struct TrialLine {
     /// The warm-up that its answer excludes; `None` without a warm-up, or if the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
-    /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
+    /// The reason why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97
+    /// %".
     pub doubts: Vec<String>,
     /// The reasons why the trial shows the generator as much as the server, each as a clause; empty where it
     /// does not.

@@ -169,7 +169,7 @@ pub struct AgainstLaw {
     pub law: String,
     /// The law's squared coefficient of variation.
     pub law_scv: f64,
-    /// How many were measured.
+    /// The number of measured times.
     pub n: u64,
     /// The squared coefficient of variation of the measured times.
     pub scv: f64,

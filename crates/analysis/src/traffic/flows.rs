@@ -182,7 +182,7 @@ fn run(about: &About, traces: &Traces, missing: &mut Vec<String>) -> (FlowRun, V
     (run, cloud::of_flows(about, traces, (from_ns, to_ns)))
 }
 
-/// Why kinds are without an ellipse.
+/// The reason why kinds are without an ellipse.
 fn cloudless(clouds: &[Cloud]) -> Option<String> {
     let without: Vec<String> =
         clouds.iter().filter(|cloud| cloud.ellipse().is_none()).map(|cloud| cloud.kind.clone()).collect();

@@ -29,7 +29,7 @@ messages! {
         1 => Done,
         /// The request has failed.
         2 => Failed {
-            /// Why.
+            /// The fault of the request.
             why: Blame,
             /// After how many milliseconds another attempt has a chance; 0 where waiting changes nothing.
             retry_ms: u32,
@@ -128,12 +128,12 @@ messages! {
         131 => CallEnded {
             /// The call.
             call: u64,
-            /// Why.
+            /// The reason why the call ended.
             why: EndOfCall,
         },
         /// The session is over.
         132 => SessionEnded {
-            /// Why.
+            /// The reason why the session ended.
             why: EndOfSession,
         },
         /// The peer of an accepted call has announced itself at the meeting point.
@@ -147,7 +147,7 @@ messages! {
 }
 
 codes! {
-    /// Why a request failed.
+    /// The reason why a request failed.
     Blame {
         /// The name breaks the rules of names.
         1 => InvalidName,
@@ -195,7 +195,7 @@ codes! {
 }
 
 codes! {
-    /// Why a call is over without a conversation.
+    /// The reason why a call is over without a conversation.
     EndOfCall {
         /// The called user refused it.
         1 => Refused,
@@ -211,7 +211,7 @@ codes! {
 }
 
 codes! {
-    /// Why a session is over.
+    /// The reason why a session is over.
     EndOfSession {
         /// The session is older than sessions may be.
         1 => Expired,

@@ -20,7 +20,7 @@ pub struct Contact {
     pub alarm: Option<String>,
     /// The number of messages that the user has not read.
     pub unread: usize,
-    /// When the contact was last typing.
+    /// The instant at which the contact was last typing.
     pub typing_ms: Option<u64>,
     /// What was said, in order.
     pub(crate) messages: VecDeque<Message>,
@@ -55,7 +55,7 @@ pub enum Link {
     },
     /// The contact was lost or not reached.
     Down {
-        /// Why.
+        /// The reason why there is no connection.
         why: String,
         /// The time of the next call, as Unix time in milliseconds.
         again_ms: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Talk {
 pub struct Message {
     /// The author of the message.
     pub from: From,
-    /// When, as Unix time in milliseconds.
+    /// The time of the message, as Unix time in milliseconds.
     pub at_ms: u64,
     /// What.
     pub text: String,
@@ -100,12 +100,12 @@ pub enum From {
     Program,
 }
 
-/// How far a message of the user has come.
+/// The progress of a user's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Delivery {
     /// The message waits on this machine.
     Waiting,
-    /// The contact's program has it.
+    /// The contact's program has received the message.
     Delivered,
     /// The contact has read the message.
     Read,

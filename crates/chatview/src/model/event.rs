@@ -22,7 +22,7 @@ pub enum Event {
     Online,
     /// The directory server is lost or not reached.
     Offline {
-        /// Why.
+        /// The reason for the end.
         why: String,
     },
     /// Whether a contact is there.
@@ -48,7 +48,7 @@ pub enum Event {
         name: String,
         /// The talk that the call was for.
         talk: u128,
-        /// Why.
+        /// The reason.
         why: String,
         /// The contact did not want it.
         is_refusal: bool,

@@ -47,7 +47,7 @@ pub enum Role {
     Server,
 }
 
-/// Why a connection failed.
+/// The reason why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// No message came from the peer for the idle time-out.

@@ -24,7 +24,7 @@ const PERSISTENT_CONGESTION_TIMEOUTS: u32 = 3;
 /// Wire numbers count from 1 to 2^32 - 1.
 const WIRE_NUMBERS: u64 = u32::MAX as u64;
 
-/// Where a message is.
+/// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     InFlight,
@@ -452,7 +452,7 @@ impl Recovery {
         }
     }
 
-    /// When to look for losses again.
+    /// The instant of the next search for losses.
     pub(crate) fn loss_time(&self) -> Option<Duration> {
         self.loss_time
     }

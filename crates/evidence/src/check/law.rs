@@ -1,4 +1,4 @@
-//! Which law are these times closest to?
+//! Finds the law that times are closest to.
 
 use kendall_station::Law;
 

@@ -1,4 +1,4 @@
-//! Is service as the model has it?
+//! Checks whether service is as in the model.
 
 use kendall_station::{Knows, Law};
 

@@ -7,7 +7,7 @@ use super::observation::Load;
 use super::population;
 use kendall_theory::TwoMoments;
 
-/// Which model.
+/// The family of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -32,7 +32,7 @@ pub enum Family {
 /// A station with a delay outside the station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Served {
-    /// Which of the families of stations.
+    /// The family of the station.
     pub family: Family,
     /// How many servers.
     pub servers: u32,

@@ -21,11 +21,11 @@ const ALIKE: f64 = 0.005;
 /// On which samples the candidates were judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Split {
-    /// How many were fitted.
+    /// The number of fitted points.
     pub fitted: usize,
     /// The highest load that was fitted.
     pub up_to: Load,
-    /// How many were predicted.
+    /// The number of predicted points.
     pub predicted: usize,
     /// The lowest load that was predicted.
     pub from: Load,
@@ -48,7 +48,7 @@ pub struct HeldOut {
 /// One measured point that was not fitted, and its prediction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOutPoint {
-    /// Where.
+    /// The load of the point.
     pub load: Load,
     /// The mean response time, or the throughput of a closed population.
     pub measured: f64,

@@ -25,7 +25,7 @@ pub enum Source {
 /// The service time from one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceTime {
-    /// Which source.
+    /// The source.
     pub source: Source,
     /// The mean service time.
     pub mean_s: f64,

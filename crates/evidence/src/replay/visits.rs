@@ -31,9 +31,9 @@ struct Stream {
     /// Who was turned away by the server. Were it not, it would take as long as others do on average.
     refused: Vec<bool>,
     measured_s: Vec<Option<f64>>,
-    /// How late each was sent.
+    /// The send lag of each request.
     late_s: Vec<f64>,
-    /// When each left the server.
+    /// The instant at which each request left the server.
     went_s: Vec<f64>,
 }
 

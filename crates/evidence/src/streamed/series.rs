@@ -140,7 +140,7 @@ impl Bins {
         &mut self.bins[place]
     }
 
-    /// How wide a bin is, in seconds.
+    /// The width of a bin, in seconds.
     pub(super) fn width_s(&self) -> f64 {
         seconds(self.width_ns)
     }
@@ -227,7 +227,7 @@ fn present(bins: &[Bin], width_s: f64) -> Vec<f64> {
 /// A series along time, in bins of equal width.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// How wide a bin is, in seconds.
+    /// The width of a bin, in seconds.
     pub width_s: f64,
     /// The bins, one after the other, from the start.
     pub bins: Vec<SeriesBin>,

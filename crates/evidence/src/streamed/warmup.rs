@@ -1,4 +1,4 @@
-//! Where the warm-up ends.
+//! The end of the warm-up.
 
 use serde::{Deserialize, Serialize};
 

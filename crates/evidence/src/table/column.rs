@@ -12,7 +12,7 @@ pub(super) enum Column {
     Label(String),
 }
 
-/// Where a value goes.
+/// The destination of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Field(Field),

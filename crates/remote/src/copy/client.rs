@@ -42,7 +42,7 @@ pub struct CopyReport {
     pub bytes: u64,
     /// The bytes, among these, that were there already, from an interrupted copy.
     pub resumed_bytes: u64,
-    /// How much could not be copied.
+    /// The number of entries that could not be copied.
     pub failed: u64,
     /// A sentence for each of it, up to a thousand.
     pub failures: Vec<String>,

@@ -180,14 +180,14 @@ pub enum Message {
     },
     /// A folder.
     Folder {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
     },
     /// A file, whose data, holes and end follow.
     File {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
@@ -204,7 +204,7 @@ pub enum Message {
     FileEnd(FileEnd),
     /// A symbolic link.
     Symlink {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
@@ -213,7 +213,7 @@ pub enum Message {
     },
     /// Another name of an earlier file.
     HardLink {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// The number of that file: folders, files and links count from 0.
         of: u64,

@@ -31,7 +31,7 @@ pub(crate) trait Answers {
     fn send(&mut self, message: &Message);
 }
 
-/// A copy as its receiver has it.
+/// The receiver's side of a copy.
 pub(crate) struct Receiver<A> {
     target: Target,
     options: CopyOptions,

@@ -16,7 +16,7 @@ use crate::copy::stat::kind;
 use crate::error::RemoteError;
 use crate::path::{BadPath, TreePath, shown};
 
-/// Where a copy goes.
+/// The target of a copy.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) folder: Folder,

@@ -43,7 +43,7 @@ pub(crate) struct Program {
     pub(crate) output: Output,
 }
 
-/// Where a program's input goes.
+/// The destination of a program's input.
 pub(crate) enum Input {
     Terminal(pipe::Sender),
     Pipe(ChildStdin),
@@ -248,7 +248,7 @@ impl Input {
     }
 }
 
-/// Where output is read into.
+/// The buffers that output is read into.
 pub(crate) struct Buffers {
     output: Vec<u8>,
     errors: Vec<u8>,

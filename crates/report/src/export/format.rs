@@ -129,7 +129,7 @@ impl ExportedTrial {
     }
 }
 
-/// Why a run cannot be written in a format.
+/// The reason why a run cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ExportError {

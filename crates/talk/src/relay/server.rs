@@ -24,7 +24,7 @@ pub struct PeerAnnounced {
     pub pair: PairId,
     /// The side whose token it was: the first or the second.
     pub side: usize,
-    /// Where the announcement came from.
+    /// The address that the announcement came from.
     pub address: SocketAddr,
 }
 
