@@ -89,7 +89,7 @@ fn table(report: &Report, published: &Published, rows: &[Row<'_>]) -> Table {
             let claimed = base.map(|base| Estimate::exact(own / base.published.value));
             let found =
                 base.and_then(|base| measured_ratio(report, &published.measure, row.point?, base.point?));
-            // A number relative to itself is no finding.
+            // A number relative to itself is not a finding.
             let itself = base.is_some_and(|base| std::ptr::eq(base.published, row.published));
             cells.extend(if itself {
                 ["1".to_owned(), "1".to_owned()]

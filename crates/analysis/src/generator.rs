@@ -150,7 +150,7 @@ impl GeneratorVerdict {
 /// rows.
 ///
 /// Requests left late where the generator limited a trial by that, or a remark says so: a model is held to less than what breaks the
-/// figures. They did also if they waited so much for a connection that it shows in the response times, which is no fault of the
+/// figures. They did also if they waited so much for a connection that it shows in the response times, which is not a fault of the
 /// generator: that takes the same share as a lag. Of trials that an earlier version recorded without a verdict only the rows are known.
 pub fn sends<'a>(
     verdicts: impl Iterator<Item = &'a GeneratorVerdict>,
@@ -390,7 +390,7 @@ fn as_shown(text: &str) -> f64 {
 fn is_within(found: f64, asked: f64, allowed: f64) -> bool {
     let [found, asked, allowed] =
         [significant(found, 3), significant(asked, 3), significant(allowed, 2)].map(|shown| as_shown(&shown));
-    // Decimal digits are no binary ones.
+    // Decimal digits are not binary ones.
     (found - asked).abs() <= allowed + 1e-9
 }
 

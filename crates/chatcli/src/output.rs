@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Writes a line to standard output. A reader that is gone is no error.
+/// Writes a line to standard output. A reader that is gone is not an error.
 ///
 /// # Errors
 /// Fails where standard output cannot be written.

@@ -260,7 +260,7 @@ fn differences(
     let by_block = |values: &[(Option<u64>, f64)]| -> Option<BTreeMap<u64, f64>> {
         let blocks: BTreeMap<u64, f64> =
             values.iter().map(|&(block, value)| Some((block?, value))).collect::<Option<_>>()?;
-        // Two runs of one block on one side are no pair.
+        // Two runs of one block on one side are not a pair.
         (blocks.len() == values.len()).then_some(blocks)
     };
     let (base, side) = (by_block(base)?, by_block(side)?);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use kendall_stats::{mean, student_t, variance};
 
-/// The most combinations: more are no experiment that anybody waits for.
+/// The largest number of combinations: an experiment with more would take too long.
 const MOST_CELLS: usize = 10_000;
 
 /// The measurements of one combination.

@@ -5,7 +5,7 @@
 //! was measured only where the station is another one, which shows in a few hundred requests.
 //!
 //! The station gets the instants at which the requests reached the server and what each kept a server busy, and nothing of
-//! how long any of them waited. What a request left late is added to its own prediction, for it is no doing of the station.
+//! how long any of them waited. The send lag of a request is added to its own prediction, since the station does not cause it.
 //! The delay outside, from the client and back to it, is added as one number for all requests: its median. So no measured
 //! waiting leaks into a prediction.
 

@@ -90,9 +90,9 @@ impl Server {
         let mut server =
             Self { process, address: ([0, 0, 0, 0], 0).into(), log: log.into(), _lifeline: lifeline };
         let line =
-            server.first_line(&hears, START_WITHIN).ok_or_else(|| server.not_ready("it said nothing"))?;
+            server.first_line(&hears, START_WITHIN).ok_or_else(|| server.not_ready("it printed nothing"))?;
         let address = line.strip_prefix(LISTENING).and_then(|address| address.trim().parse().ok());
-        server.address = address.ok_or_else(|| server.not_ready(&format!("it said {line:?}")))?;
+        server.address = address.ok_or_else(|| server.not_ready(&format!("it printed {line:?}")))?;
         Ok(server)
     }
 

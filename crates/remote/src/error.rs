@@ -111,7 +111,7 @@ pub enum RemoteError {
     /// The copy was stopped by a signal.
     #[error("interrupted. Run the same command again: it continues where this one ended")]
     Interrupted,
-    /// The peer does not keep to the protocol.
+    /// The peer broke the protocol.
     #[error("{0}")]
     Protocol(String),
     /// The connection.

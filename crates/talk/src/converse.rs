@@ -28,7 +28,7 @@ pub enum End {
     /// The connection is lost: on another one the conversation can go on.
     #[error("the connection to the peer is lost: {0}")]
     Lost(#[source] io::Error),
-    /// The peer's bytes are no frames.
+    /// The peer's bytes are not frames.
     #[error("the peer broke the protocol: {0}")]
     Malformed(#[from] Malformed),
     /// The peer's frames make no sense.

@@ -68,7 +68,7 @@ pub enum Frame {
     },
 }
 
-/// Bytes that are no frame.
+/// Bytes that are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The length cannot be that of a frame.

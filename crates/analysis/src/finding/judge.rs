@@ -21,7 +21,7 @@ use crate::report::trial::{TrialLine, WarmupBy};
 const LITTLE: f64 = 0.005;
 /// Above this utilisation the time to reach a steady mean grows as 1/(1 − ρ)².
 const NEARLY_FULL: f64 = 0.9;
-/// Service this much longer under load is no sampling error.
+/// Service this much longer under load is not a sampling error.
 const LOAD_DEPENDENT: f64 = 1.15;
 /// If the trials are independent, an interval this narrow has this probability.
 const CHANCE: f64 = 1e-3;

@@ -129,5 +129,5 @@ fn pass_input(events: &Events) {
             return;
         }
     }
-    _ = events.blocking_send(Happened::Fatal(anyhow::anyhow!("the terminal is gone")));
+    _ = events.blocking_send(Happened::Fatal(anyhow::anyhow!("the terminal was closed")));
 }

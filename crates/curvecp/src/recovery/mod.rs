@@ -56,7 +56,7 @@ impl Record {
         usize::from(self.bytes) > MAX_MESSAGE_BYTES
     }
 
-    /// Whether it shows nothing but the length that the path carries, so that its loss is no sign of congestion.
+    /// Whether it shows nothing but the length that the path carries, so that its loss is not a sign of congestion.
     pub(crate) fn probes_length(&self) -> bool {
         self.unit.is_none() && self.is_long()
     }

@@ -170,7 +170,7 @@ pub(super) fn loss(seen: &TrialSet<'_>) -> Option<Finding> {
     )
 }
 
-/// Whether every answer was right: a fast wrong answer is no service.
+/// Whether every answer was right: a fast answer that is wrong is not a service.
 pub(super) fn answers(seen: &TrialSet<'_>) -> Option<Finding> {
     let wrong = seen.rows().filter(|row| row.outcome == Outcome::Wrong).count();
     let all = seen.rows().filter(|row| row.response_ns().is_some()).count();

@@ -250,7 +250,7 @@ pub(super) fn open_loop(seen: &TrialSet<'_>) -> Option<Finding> {
     }
     let (share, expected) = (at_once as f64 / n as f64, (covered_ns / span_ns).clamp(0.0, 1.0));
     let expected = if expected.is_finite() { expected } else { 0.0 };
-    // Never fewer than one expected, so that a rare chance is no proof.
+    // Never fewer than one expected, so that one rare event is not a proof.
     let spread = (expected * (1.0 - expected) / n as f64).sqrt().max(1.0 / n as f64);
     let (z, effect) = ((share - expected) / spread, (share - expected).max(0.0));
     let verdict = grade(n, FEWEST, two_sided(z), effect, 0.5);

@@ -16,7 +16,7 @@ use kendall_stats::{
 /// This number of service times shows a squared coefficient of variation that changes the wait by 10 %.
 const ENOUGH: usize = 200;
 const FEWEST: usize = 20;
-/// Service this much longer under load is no error of sampling, and moves a wait at ρ = 0.8 by more than half.
+/// Service this much longer under load is not an error of sampling, and moves a wait at ρ = 0.8 by more than half.
 pub(super) const LOAD_DEPENDENT: f64 = 0.15;
 /// A hole in the logarithms of service times this wide, with 10 or more times on either side, occurs in one exponential sample in
 /// 50,000.

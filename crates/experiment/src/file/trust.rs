@@ -31,7 +31,7 @@ impl Reader<'_> {
         let Some(item) = find("precision") else {
             for name in ["precision-of", "repeats-at-most", "time-at-most"] {
                 if let Some(item) = find(name) {
-                    let message = format!("{name} means nothing without a precision; set precision = \"5%\"");
+                    let message = format!("{name} has no effect without a precision; set precision = \"5%\"");
                     return Err(self.fault(item.span(), message));
                 }
             }
