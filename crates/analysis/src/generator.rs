@@ -170,7 +170,7 @@ pub fn sends<'a>(
 }
 
 /// Whether the generator took more of a full machine than the server and than all others: then the server had what the generator
-/// left of it. Halves are no reason to doubt, for a generator that does much beside a server that does little needs more.
+/// left of it. Halves are no reason to doubt, since a generator with much work and a server with little need more.
 pub fn crowding(watched: &Summary) -> Option<Crowding> {
     let (generator, server) = (watched.generator.as_ref()?, watched.server.as_ref()?);
     let (used_cores, server_cores) = (generator.cpu_cores, server.cpu_cores);

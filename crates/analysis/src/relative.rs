@@ -51,7 +51,7 @@ pub fn relative(report: &Report) -> Option<Comparison> {
     })
 }
 
-/// One point beside the first level under its heading.
+/// One point and the first level under its heading.
 struct Line<'a> {
     point: &'a Point,
     /// The first of its models that was simulated.

@@ -64,7 +64,7 @@ pub struct Unstamped {
 }
 
 impl Unstamped {
-    /// From the times of lone requests, ascending, and what the servers can do.
+    /// Calibrates from the times of lone requests, ascending, and the capacity of the servers.
     pub fn new(lone_s: &[f64], full_per_s: Option<f64>, servers: Servers) -> Self {
         let mean = |times_s: &[f64]| times_s.iter().sum::<f64>() / times_s.len() as f64;
         let unloaded_s = mean(lone_s);

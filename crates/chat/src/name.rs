@@ -2,7 +2,7 @@
 //!
 //! A name is enforced by UsernameCaseMapped of PRECIS (RFC 8265): compatibility width mapping, case mapping, NFC, only letters,
 //! digits and visible ASCII, the Bidi rule. Then it must be "highly restrictive" by UTS 39: letters of one script, or of the
-//! combinations that Japanese, Korean and Chinese use beside Latin. What makes it unique is its [`NameKey`], the skeleton of
+//! combinations that Japanese, Korean and Chinese use in addition to Latin. What makes it unique is its [`NameKey`], the skeleton of
 //! UTS 39: names that look the same have the same key, whatever their code points and their case.
 //!
 //! Clients need none of this: they send a name as their user typed it, and the server answers with the form that it keeps.

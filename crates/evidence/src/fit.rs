@@ -2,7 +2,7 @@
 //!
 //! Every candidate is fitted on the lower loads and judged by how well it predicts the higher ones, which it has not
 //! seen; how well a curve goes through the points it was fitted to says little of what it predicts. Akaike's criterion
-//! stands beside, and decides between candidates that predict equally well.
+//! decides between candidates that predict equally well.
 //!
 //! The points come from a table of any tool ([`crate::table`]) or from kendall's own records. This module does no I/O.
 

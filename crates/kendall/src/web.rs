@@ -80,7 +80,7 @@ pub(crate) fn web(options: &WebOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page beside a run, served by a separate process, so that what it takes counts as neither generator's nor run's, and so that the
+/// The page of a run, served by a separate process, so that what it takes counts as neither generator's nor run's, and so that the
 /// run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
 #[derive(Debug)]
 pub(crate) struct Beside(Child);

@@ -15,7 +15,7 @@ pub struct RunSummary {
     pub start_ns: i64,
     /// From the start until the last request was due or answered, drain included, in seconds.
     pub wall_s: f64,
-    /// From the start until the last request was due, in seconds.
+    /// The time from the start until the last request was due, in seconds.
     pub sending_s: f64,
     /// Requests that were due.
     pub sent: u64,

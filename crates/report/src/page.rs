@@ -261,7 +261,7 @@ fn rows(report: &Report) -> Vec<Row> {
     rows
 }
 
-/// What one model says beside the measurement; its place is the caller's.
+/// The answer of one model and the measurement; its place is the caller's.
 fn row(report: &Report, point: &Point, model: Option<&Modelled>) -> Row {
     let cells = |quantity: &Quantity| {
         let measured = (quantity.of)(&point.measured);

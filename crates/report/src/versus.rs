@@ -134,7 +134,7 @@ pub fn shift(comparison: &Comparison) -> Option<Picture> {
     })
 }
 
-/// The most plots beside each other that a reader can compare.
+/// The largest number of plots next to each other that a reader can compare.
 const MOST_PLOTS: usize = 6;
 
 /// Against the quantiles of the first side, as Doksum (1974) draws it.

@@ -30,7 +30,7 @@ pub(crate) enum Fate {
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Between two requests, by the client or after the last answer.
+    /// The connection ended between two requests, by the client or after the last answer.
     Finished,
     /// The client ended the connection in the middle of a request.
     Incomplete,

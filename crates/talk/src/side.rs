@@ -31,7 +31,7 @@ pub enum Command {
     Take {
         /// The number of the file.
         file: u64,
-        /// The name that the peer has given it. It is kept under a safe one, and beside a file that has it already.
+        /// The name that the peer has given it. The file is kept under a safe name, next to a file that has the name already.
         name: String,
         /// The folder in which the file must be kept.
         folder: PathBuf,

@@ -29,7 +29,7 @@ pub struct Contrast {
     pub of: usize,
 }
 
-/// The levels of the first factor with categories, each beside the first of them; none where the points have no line of
+/// The levels of the first factor with categories, each compared with the first; none where the points have no line of
 /// numbers to go along, or one factor only.
 pub(super) fn contrasts(report: &Report) -> Vec<Contrast> {
     let others = report.factors.iter().skip(1);

@@ -202,7 +202,7 @@ pub(super) fn apart_from_load(seen: &TrialSet<'_>) -> Option<Finding> {
     Some(load_finding(&alone_s, "alone", &busy_s, "with all servers busy", tested.statistic, tested.p_value))
 }
 
-/// The finding on service times with little load beside those with much.
+/// The finding on service times with little load, compared with those with much.
 pub(super) fn load_finding(
     low_s: &[f64],
     low: &str,

@@ -148,7 +148,7 @@ pub(super) fn low_load(points: &[Observation], delay_s: Option<f64>) -> Option<S
 }
 
 impl ServiceTime {
-    /// What the models are fitted with beside the response times.
+    /// The prior that the models are fitted with in addition to the response times.
     pub(super) fn prior(&self) -> Option<Prior> {
         let (low, high) = self.interval_s?;
         let relative_error = ((high - low) / 2.0 / 1.96 / self.mean_s).max(1e-3);

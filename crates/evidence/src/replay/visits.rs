@@ -78,7 +78,7 @@ impl Visits {
         found.get(found.len() / 2).copied()
     }
 
-    /// Through a station, and beside the measurement.
+    /// Replays the visits through a station, and compares them with the measurement.
     pub(super) fn replay(&self, rules: &Rules<'_>) -> Replay {
         let (mut pairs, mut turned_away, mut agreement) = (Vec::new(), 0, Agreement::default());
         for run in &self.runs {

@@ -23,7 +23,7 @@ pub(crate) struct Folder {
     fd: OwnedFd,
     /// Set once the kernel has refused `openat2`.
     by_names: AtomicBool,
-    /// The folder that was opened last, since most files are beside the one before.
+    /// The folder that was opened last, since most files are in the same folder as the one before.
     last: Option<(TreePath, OwnedFd)>,
 }
 

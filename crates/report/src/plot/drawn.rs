@@ -77,7 +77,7 @@ impl Axis {
         }
     }
 
-    /// A value as it stands beside a mark.
+    /// A value in the form of a label at a mark.
     fn value(&self, value: f64) -> String {
         match self.quantity {
             Quantity::Time => time(value),
