@@ -106,7 +106,7 @@ pub fn judge(
 }
 
 impl GeneratorVerdict {
-    /// The verdict as the search for a server's bottleneck asks for it.
+    /// The verdict in the form that the search for a server's bottleneck needs.
     pub fn process(&self) -> ProcessJudged {
         if self.has(|limit| matches!(limit, Limit::Late { .. })) {
             ProcessJudged::Late

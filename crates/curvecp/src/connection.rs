@@ -67,9 +67,9 @@ pub(crate) enum Stage {
     Hello(Box<HelloPhase>),
     /// A client that the server has not answered with a Message.
     Initiate(Box<InitiatePhase>, Box<Session>),
-    /// Either side, with a peer that has proved its key.
+    /// An open connection, whose peer has proved its key.
     Open(Box<Session>),
-    /// Over; the keys are erased.
+    /// A closed connection, whose keys are erased.
     Closed(CloseReason),
 }
 

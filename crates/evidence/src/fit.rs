@@ -44,7 +44,7 @@ pub struct KnownParameters {
     pub servers: Option<u32>,
     /// The time for which a request is under way outside of the station.
     pub delay_s: Option<f64>,
-    /// The most requests in it.
+    /// The station's capacity, in requests.
     pub capacity: Option<u64>,
 }
 

@@ -184,7 +184,7 @@ impl Places {
 pub struct Lock {
     /// The address of the lock in the server's memory.
     pub address: u64,
-    /// The share of the readings in which some thread waited for it.
+    /// The share of the readings in which some thread waited for the lock.
     pub share: f64,
     /// The mean number of waiting threads.
     pub waiters: f64,

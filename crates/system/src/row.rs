@@ -28,17 +28,17 @@ pub struct System {
     pub home: Home,
     /// The options of `kendall serve NAME`, as `--name value`.
     pub server: &'static [Parameter],
-    /// The parameters of its workload.
+    /// The parameters of the system's workload.
     pub workload: &'static [Parameter],
-    /// The number of servers of its station, and their discipline.
+    /// The number of servers of the system's station, and their discipline.
     pub station: fn(&Settings) -> (Servers, Discipline),
-    /// The transport of its clients, by the settings of its workload.
+    /// The transport of the system's clients, by the settings of the workload.
     pub transport: fn(&Settings) -> Transport,
-    /// Creates its workload: the requests to send to a server, drawn from a seed.
+    /// Creates the system's workload: the requests to send to a server, drawn from a seed.
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
-    /// Serves it until a signal, or returns the reason why it cannot.
+    /// Serves the system until a signal, or returns the reason why it cannot.
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
-    /// The limits of the machine for it; [`no_limits`](crate::no_limits) if there are no known ones.
+    /// The limits of the machine for the system; [`no_limits`](crate::no_limits) if there are no known ones.
     pub limits: MachineLimits,
     /// The system's further commands at the terminal: `kendall NAME SUBCOMMAND`.
     pub subcommands: Subcommands,

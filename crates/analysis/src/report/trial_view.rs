@@ -53,9 +53,9 @@ impl TrialView {
 pub struct Interval {
     /// The counts of the requests that were due in the interval, in the order of [`Outcome::ALL`].
     pub due: [u64; Outcome::ALL.len()],
-    /// Requests sent in it.
+    /// Requests sent in the interval.
     pub sent: u64,
-    /// Answers that were complete in it.
+    /// Answers completed in the interval.
     pub completed: u64,
     /// Requests that were due and not over.
     pub in_flight: Spread,
@@ -72,7 +72,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// All requests that were due in it.
+    /// All requests that were due in the interval.
     pub fn due(&self) -> u64 {
         self.due.iter().sum()
     }

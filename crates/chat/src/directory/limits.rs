@@ -23,7 +23,7 @@ pub struct Limits {
     pub proof: Duration,
     /// Users that a session may watch.
     pub watches: usize,
-    /// Calls that a session may have begun, or that may ring at it.
+    /// The number of calls that a session may have begun, or that may ring there.
     pub calls: usize,
     /// How long a call rings.
     pub ring: Duration,

@@ -31,7 +31,7 @@ pub struct ServiceTime {
     pub mean_s: f64,
     /// The service time's 95 % interval, where the source has one.
     pub interval_s: Option<(f64, f64)>,
-    /// Whether the models are fitted with it.
+    /// Whether the models are fitted with this service time.
     pub used: bool,
     /// The reservation about the service time, as a sentence.
     pub doubt: Option<String>,

@@ -44,7 +44,7 @@ pub struct CopyReport {
     pub resumed_bytes: u64,
     /// The number of entries that could not be copied.
     pub failed: u64,
-    /// A sentence for each of it, up to a thousand.
+    /// A sentence for each entry that could not be copied, up to a thousand.
     pub failures: Vec<String>,
 }
 
