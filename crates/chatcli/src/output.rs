@@ -18,7 +18,7 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     kendall_stdio::json_line(value)
 }
 
-/// Writes a line to standard error, if it can be.
+/// Writes a line to standard error, and ignores a failure to do so.
 pub fn note(text: &str) {
     kendall_stdio::note(&format!("kendall: {text}"));
 }

@@ -330,7 +330,9 @@ impl Finding {
                     f,
                     "At {place} response times grow while the trials run, from {first} in the first half to {second} "
                 )?;
-                f.write_str("in the second: the mean depends on how long the trials are.")
+                f.write_str(
+                    "in the second: the mean depends on how long the trials are. Measure at a lower rate.",
+                )
             }
             Self::Disturbed { what, trials } => {
                 let what = what.trim_end_matches('.');
@@ -346,7 +348,10 @@ impl Finding {
                     f,
                     "Little's law is broken in {count}: in {worst} the mean number in the system and throughput × "
                 )?;
-                write!(f, "mean response differ by {gap}. Requests or instants are missing from the record.")
+                write!(
+                    f,
+                    "mean response differ by {gap}. Requests or instants are missing from the record: measure again."
+                )
             }
             Self::NotConserved { trial, sent, ended } => {
                 write!(

@@ -33,7 +33,7 @@ pub(super) fn little(seen: &TrialSet<'_>) -> Option<Finding> {
     let (verdict, sentence) = if worst.relative_gap.abs() > LITTLE {
         let sentence = format!(
             "Little's law is broken: {number} requests are in the system on average, but throughput × response time is \
-             {product}. Requests or instants are missing from the record."
+             {product}. Requests or instants are missing from the record: measure again."
         );
         (AssumptionVerdict::Broken, sentence)
     } else {

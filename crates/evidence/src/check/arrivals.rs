@@ -88,7 +88,7 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
             "Arrivals are not {what}: the squared coefficient of variation of their gaps is {seen_scv}, not {asked_scv}. A model with \
-             that distribution {}.",
+             that distribution {}; use the measured one.",
             off(factor)
         ),
         AssumptionVerdict::Holds => format!(
@@ -189,7 +189,8 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
     let first = significant(autocorrelation(values, 1).unwrap_or(0.0), 2);
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
-            "{what} depend on those before them: neighbours have a correlation of {first}. A model with independent values {}.",
+            "{what} depend on those before them: neighbours have a correlation of {first}. A model with independent values {}; \
+             use the recorded values.",
             off(1.0 + effect)
         ),
         AssumptionVerdict::Holds => {
@@ -257,7 +258,7 @@ pub(super) fn open_loop(seen: &TrialSet<'_>) -> Option<Finding> {
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
             "{} of the requests leave right after an answer: the load is a closed loop, which sends less the slower the \
-             server is. An open model such as M/M/m does not describe it.",
+             server is. An open model such as M/M/m does not describe it: use a closed population.",
             percent(share)
         ),
         AssumptionVerdict::Holds => {
