@@ -30,7 +30,7 @@ pub struct TrialSetting<'a> {
 /// The answer of a trial from its rows.
 #[derive(Clone, Debug)]
 pub struct TrialAnswer {
-    /// The measurement by the server's stamps, or the reason why there is none.
+    /// The measurement by the server's stamps, or the reason for its absence.
     pub measured: Measured,
     /// The measurement of the clients alone.
     pub clients: Option<ClientSide>,

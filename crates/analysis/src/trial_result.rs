@@ -84,7 +84,7 @@ pub struct TrialResult {
     /// The emulated link that it crossed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
-    /// The measurement by the server's stamps, or the reason why there is none.
+    /// The measurement by the server's stamps, or the reason for its absence.
     #[serde(default, skip_serializing_if = "Measured::is_absent")]
     pub measured: Measured,
     /// The measurement of the clients alone, whatever the server reported.

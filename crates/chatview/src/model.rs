@@ -42,7 +42,7 @@ pub struct Setup {
     pub number: String,
     /// The zone in which times are shown.
     pub zone: TimeZone,
-    /// Whether peers are told what the user has read and that the user types.
+    /// Whether peers learn which messages the user has read, and that the user types.
     pub receipts: bool,
     /// A random number: the names of talks begin there.
     pub first_talk: u128,

@@ -56,7 +56,7 @@ impl FromStr for ClassOption {
 }
 
 impl ClassOption {
-    /// Whether the class has a service time of its own.
+    /// Whether the class sets a service time.
     pub(crate) fn has_service(&self) -> bool {
         self.service_s.is_some()
     }

@@ -114,7 +114,7 @@ pub enum SendError {
     /// The text of the message is too long.
     #[error("a message has at most {MOST_TEXT} bytes, this one has {0}: send it in parts, or as a file")]
     TooLong(usize),
-    /// Too many wait.
+    /// Too many messages wait for the peer.
     #[error("{MOST_WAITING} messages wait for the peer to come back: try again when some are delivered")]
     Full,
     /// The talk is over.

@@ -133,7 +133,7 @@ pub enum Effect {
     Answer { call: u64, name: String, talk: u128 },
     /// Refuse a call.
     Refuse { call: u64 },
-    /// Say something in the talk with a contact.
+    /// Send a message in the talk with a contact.
     Send { name: String, at_ms: u64, text: String },
     /// The user has read messages up to this number of the talk.
     Read { name: String, through: u64 },
