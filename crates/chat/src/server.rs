@@ -66,7 +66,9 @@ pub enum ChatError {
     Runtime(io::Error),
     #[error("cannot open the store of accounts: {0}; choose another with --store")]
     Store(String),
-    #[error("cannot open the meeting point of the clients, UDP at the address of the server: {0}; choose another address with --listen")]
+    #[error(
+        "cannot open the meeting point of the clients, UDP at the address of the server: {0}; choose another address with --listen"
+    )]
     MeetingPoint(io::Error),
     #[error(
         "the keys of a store that outlives the server must, too; name a folder for them with --keys, for example --keys \

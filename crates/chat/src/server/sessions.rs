@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use kendall_service::{Delivery, SessionDecoded, SessionDecoding, Malformed, Outlet, Sessions, Step, Turn};
+use kendall_service::{Delivery, Malformed, Outlet, SessionDecoded, SessionDecoding, Sessions, Step, Turn};
 use kendall_station::Job;
 use kendall_talk::relay::RelayHandle;
 
@@ -231,7 +231,11 @@ impl Sessions for Chat {
                     }
                     Sight::Awaited(result) => {
                         let answered = async move { answer(number, result.await) };
-                        SessionDecoded::awaited(used, answered, answer(number, Err(Blame::StoreFailed.into())))
+                        SessionDecoded::awaited(
+                            used,
+                            answered,
+                            answer(number, Err(Blame::StoreFailed.into())),
+                        )
                     }
                 })),
                 Err(Fault::Incomplete) => Ok(None),
