@@ -18,7 +18,7 @@ pub enum Event {
     /// Time has passed: Unix time in milliseconds.
     #[expect(missing_docs, reason = "the name says it")]
     Tick { now_ms: u64 },
-    /// The user is logged in, and calls ring here.
+    /// The user is logged in, and this program receives the user's calls.
     Online,
     /// The directory server is lost or not reached.
     Offline {
