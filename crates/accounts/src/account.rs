@@ -14,9 +14,9 @@ pub const MOST_CREDENTIAL_BYTES: usize = 1024;
 /// form first.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Account {
-    /// 1 to [`MOST_NAME_BYTES`] bytes of UTF-8.
+    /// The name, 1 to [`MOST_NAME_BYTES`] bytes of UTF-8.
     pub name: String,
-    /// At most [`MOST_CREDENTIAL_BYTES`] bytes, opaque to the store.
+    /// The credential, at most [`MOST_CREDENTIAL_BYTES`] bytes, opaque to the store.
     pub credential: Vec<u8>,
 }
 

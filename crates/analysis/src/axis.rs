@@ -19,8 +19,8 @@ enum Layout {
     /// The first factor is an axis of numbers: one of the load, where there is one, because response against load is the first thing to
     /// read.
     Line,
-    /// Some factors are words, and none is a number of the load. What is asked comes first and how it is served last,
-    /// so that ways to serve stand side by side under each thing that is asked.
+    /// Some factors are words, and none is a number of the load. Factors of the workload come first and those of the server last, so
+    /// that ways to serve are neighbours under each workload.
     Categories,
 }
 

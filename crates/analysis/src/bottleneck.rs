@@ -95,7 +95,7 @@ pub enum Bottleneck {
     None { busiest: String, share: f64 },
 }
 
-/// Why the generator limits.
+/// The reason why the generator limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
 #[allow(missing_docs, reason = "the fields are the numbers of the sentence")]
@@ -112,8 +112,8 @@ pub enum GeneratorLimit {
     Crowding { used_cores: f64, server_cores: f64 },
 }
 
-/// Names what limits. `None` where no server was watched. Without a load nothing is known of who sends, and the generator is not
-/// among the possible limits.
+/// Names the bottleneck. `None` where no server was watched. Without a load the generator is unknown, and not among the possible
+/// limits.
 pub fn bottleneck(summary: &Summary, load: Option<&LoadSeen<'_>>) -> Option<Bottleneck> {
     let server = summary.server.as_ref()?;
     let generator = load.map(|load| generator(summary, load));

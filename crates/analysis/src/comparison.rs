@@ -1,4 +1,4 @@
-//! Published figures beside ours: the table, and in words where the order of things is the same.
+//! Published figures and ours: the table, and in words where the order of things is the same.
 //!
 //! Machines differ, so the numbers themselves need not agree. What is compared is the shape: each number relative to
 //! that of a baseline, and what is larger than what.
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub sentences: Vec<String>,
 }
 
-/// Every published table of a report beside ours.
+/// Every published table of a report with our measurements.
 pub fn comparisons(report: &Report) -> Vec<Comparison> {
     let comparison = |published: &Published| {
         let rows = rows(report, published);
@@ -89,7 +89,7 @@ fn table(report: &Report, published: &Published, rows: &[Row<'_>]) -> Table {
             let claimed = base.map(|base| Estimate::exact(own / base.published.value));
             let found =
                 base.and_then(|base| measured_ratio(report, &published.measure, row.point?, base.point?));
-            // A number relative to itself is no finding.
+            // A number relative to itself is not a finding.
             let itself = base.is_some_and(|base| std::ptr::eq(base.published, row.published));
             cells.extend(if itself {
                 ["1".to_owned(), "1".to_owned()]

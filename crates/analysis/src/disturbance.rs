@@ -26,7 +26,7 @@ impl Disturbance {
         self.steal_share + self.foreign_share
     }
 
-    /// Whether that is enough of the machine to change what was measured.
+    /// Whether the disturbance is large enough to change the measurement.
     pub fn is_noticeable(&self) -> bool {
         self.share() > NOTICEABLE + self.resolution_share
     }
@@ -73,7 +73,7 @@ pub struct Stalls {
 }
 
 impl Surroundings {
-    /// Whether other programs or the host took enough of the machine to change what was measured.
+    /// Whether other programs or the host took enough of the machine to change the measurement.
     pub fn is_noticeable(&self) -> bool {
         self.disturbance.is_noticeable()
     }
@@ -112,7 +112,8 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// By the shares of first attempts; a trial is disturbed beyond the usual by more than `bound`, which is a share, too.
+    /// Makes the usual disturbance from the shares of first attempts; a trial is disturbed beyond the usual by more than `bound`,
+    /// which is a share, too.
     pub fn of(shares: &[f64], bound: f64) -> Self {
         Self { share: if shares.is_empty() { 0.0 } else { median(shares) }, bound }
     }
@@ -132,7 +133,7 @@ impl Usual {
         })
     }
 
-    /// Why a trial does not count.
+    /// The reason why a trial does not count.
     pub fn words(&self, seen: &Disturbance) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         format!(

@@ -29,7 +29,7 @@ pub fn table(report: &Report) -> Table {
     };
     let mut rows = Vec::new();
     let mut before = Vec::new();
-    // What a factor explains stands beside its first level.
+    // The share that a factor explains is in the row of its first level.
     let mut row = |what: String, factors: Vec<usize>, cells: Vec<String>| {
         let explains = if before == factors { String::new() } else { share(&factors) };
         rows.push([vec![what], cells, vec![explains]].concat());

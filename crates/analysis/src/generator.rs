@@ -106,7 +106,7 @@ pub fn judge(
 }
 
 impl GeneratorVerdict {
-    /// The verdict as the search for a server's bottleneck asks for it.
+    /// The verdict in the form that the search for a server's bottleneck needs.
     pub fn process(&self) -> ProcessJudged {
         if self.has(|limit| matches!(limit, Limit::Late { .. })) {
             ProcessJudged::Late
@@ -146,11 +146,11 @@ impl GeneratorVerdict {
     }
 }
 
-/// The verdicts on the trials of one combination as the check of a model's assumptions asks for them, beside how late its rows
-/// say that requests left.
+/// The verdicts on the trials of one combination in the form that the check of a model's assumptions needs, and the send lag by their
+/// rows.
 ///
 /// Requests left late where the generator limited a trial by that, or a remark says so: a model is held to less than what breaks the
-/// figures. They did also if they waited so much for a connection that it shows in the response times, which is no fault of the
+/// figures. They did also if they waited so much for a connection that it shows in the response times, which is not a fault of the
 /// generator: that takes the same share as a lag. Of trials that an earlier version recorded without a verdict only the rows are known.
 pub fn sends<'a>(
     verdicts: impl Iterator<Item = &'a GeneratorVerdict>,
@@ -170,7 +170,7 @@ pub fn sends<'a>(
 }
 
 /// Whether the generator took more of a full machine than the server and than all others: then the server had what the generator
-/// left of it. Halves are no reason to doubt, for a generator that does much beside a server that does little needs more.
+/// left of it. Halves are no reason to doubt, since a generator with much work and a server with little need more.
 pub fn crowding(watched: &Summary) -> Option<Crowding> {
     let (generator, server) = (watched.generator.as_ref()?, watched.server.as_ref()?);
     let (used_cores, server_cores) = (generator.cpu_cores, server.cpu_cores);
@@ -390,7 +390,7 @@ fn as_shown(text: &str) -> f64 {
 fn is_within(found: f64, asked: f64, allowed: f64) -> bool {
     let [found, asked, allowed] =
         [significant(found, 3), significant(asked, 3), significant(allowed, 2)].map(|shown| as_shown(&shown));
-    // Decimal digits are no binary ones.
+    // Decimal digits are not binary ones.
     (found - asked).abs() <= allowed + 1e-9
 }
 

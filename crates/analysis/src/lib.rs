@@ -1,4 +1,4 @@
-//! From what a run left to plain data: answers, findings, comparisons, verdicts.
+//! Computes plain data from the records of a run: answers, findings, comparisons, verdicts.
 //!
 //! [`analyse`](fn@analyse) reads the folder of a run and gives a [`Report`], which is all that is known of one experiment;
 //! [`findings`] is what it says in sentences, and [`sides`](fn@sides) are the runs that are compared. [`TrialResult`] is the one

@@ -53,7 +53,7 @@ impl Row<'_> {
     }
 }
 
-/// The table of links, asked and measured; without rows where no trial had an emulated link.
+/// The table of links, requested and measured; without rows where no trial had an emulated link.
 pub fn table(report: &Report) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for link in &report.links {

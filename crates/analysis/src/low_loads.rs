@@ -85,7 +85,7 @@ pub fn low_loads(folder: &Path, systems: &'static [System]) -> Result<Vec<LowLoa
 /// Reads the folders of recorded loads, all of one server.
 ///
 /// # Errors
-/// Fails where a folder is no record of a load.
+/// Fails where a folder is not a record of a load.
 pub fn recorded_loads(folders: &[&Path]) -> Result<LowLoads, RunError> {
     let mut gathered = Gathered::default();
     for folder in folders {

@@ -42,7 +42,7 @@ pub struct MeasuredLimit {
     pub value: MeasuredValue,
 }
 
-/// How much of a limit requests use, and so what was measured.
+/// The use of a limit by requests, which also determines its unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitDemand {
@@ -181,7 +181,7 @@ pub const CAPTION: &str = "Each limit was measured separately, before the trials
                            request ÷ limit; the share of the processors includes other programs, such as a database. More than 100 %: \
                            the machine was faster during the trial than during the measurement.";
 
-/// The limits beside the best trial of each group of points; without rows where none were measured.
+/// The limits and the best trial of each group of points; without rows where none were measured.
 pub fn table(report: &Report) -> Table {
     let mut head = report.place_head();
     let own = ["limit", "the machine allows", "a request uses", "best throughput", "share used", "verdict"];
@@ -207,7 +207,7 @@ pub fn table(report: &Report) -> Table {
     Table { head, rows }
 }
 
-/// Why limits are missing, as sentences.
+/// The reason why limits are missing, as sentences.
 pub fn missing(report: &Report) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     for sentence in report.machine_limits.iter().flat_map(|used| &used.missing) {

@@ -1,4 +1,4 @@
-//! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
+//! The stations of the models, made from the settings and measurements, and their answers.
 
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{
@@ -29,7 +29,7 @@ pub struct Observed<'a> {
     pub discipline: Discipline,
     /// The part of the response time that passes outside the station.
     pub delay_s: f64,
-    /// How long to simulate, so that like is compared with like.
+    /// The stop rule of the simulation, so that like is compared with like.
     pub stop: StopRule,
 }
 

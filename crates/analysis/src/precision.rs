@@ -6,7 +6,7 @@ use kendall_stats::t_interval;
 
 use crate::trial_result::TrialResult;
 
-/// How far one point is.
+/// The precision of one point relative to the requested one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reached {
     /// The interval of the measure is as narrow as requested.

@@ -1,4 +1,4 @@
-//! Ratios of measured numbers, and what follows from them.
+//! Ratios of measured numbers, and their order.
 
 use kendall_experiment::Measure;
 use kendall_station::Estimate;

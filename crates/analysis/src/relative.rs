@@ -1,5 +1,6 @@
-//! The levels of the last factor relative to its first: measured beside simulated. What a machine's speed, its noise in
-//! common and the choice of unit do to all alike cancels out, so this is where an order of service shows its worth.
+//! The levels of the last factor relative to its first, measured and simulated. Effects that are common to all levels,
+//! such as the machine's speed, its noise and the choice of unit, cancel out, so an order of service can be judged
+//! here.
 
 use kendall_experiment::Measure;
 use kendall_station::{Answer, Estimate};
@@ -50,7 +51,7 @@ pub fn relative(report: &Report) -> Option<Comparison> {
     })
 }
 
-/// One point beside the first level under its heading.
+/// One point and the first level under its heading.
 struct Line<'a> {
     point: &'a Point,
     /// The first of its models that was simulated.

@@ -1,4 +1,4 @@
-//! The data of a report: what the analysis says of an experiment, and all that drawings and findings read.
+//! The data of a report: the results of the analysis, for drawings and findings.
 //!
 //! Times are in seconds, rates per second. Every number is finite; an unknown value is absent (`None`).
 
@@ -50,7 +50,7 @@ pub struct Report {
     pub machine: Vec<(String, String)>,
     /// The factors that were varied. The first one is the horizontal axis; the others, if any, make groups.
     pub factors: Vec<Factor>,
-    /// The letters that stand for values of factors that are too long for a table.
+    /// The letters that abbreviate values of factors that are too long for a table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub letters: Vec<Letter>,
     /// The points, one for each combination of factors, in the order of the tables.
@@ -122,7 +122,7 @@ impl Report {
         if unit.is_empty() { format!("{name} {value}") } else { value }
     }
 
-    /// Whether the first factor has categories, which are shown one beside the other.
+    /// Whether the first factor has categories, which are shown next to each other.
     pub fn is_categorical(&self) -> bool {
         self.factors.first().is_some_and(|factor| factor.kind == FactorKind::Category)
     }
@@ -134,8 +134,8 @@ impl Report {
         self.grouped(|point| words(others, &point.settings))
     }
 
-    /// The points in groups: those of one group differ in the first factor only, and stand in its order. Groups
-    /// stand in the order of their first points, each with its name ("length 3"), empty with a single factor.
+    /// The points in groups: those of one group differ in the first factor only, and are in its order. Groups are in the order
+    /// of their first points, each with its name ("length 3"), empty with a single factor.
     pub fn groups(&self) -> Vec<(String, Vec<&Point>)> {
         let mut groups = self.grouped(|point| self.group_name(&point.settings));
         for (_, points) in &mut groups {

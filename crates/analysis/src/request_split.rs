@@ -1,4 +1,5 @@
-//! Where the time of one request goes in the server, from what the kernel shows of its threads and sockets without any privilege.
+//! The split of the time of one request in the server, from what the kernel shows of its threads and sockets without any
+//! privilege.
 //!
 //! By Little's law, the mean number of threads (or connections) at a place is the rate of requests times the mean time that each
 //! spends there. Time on cores and ready without one is exact (schedstat); the places of waits are found by looking at the
@@ -14,14 +15,14 @@ use crate::table::Table;
 /// A part below this share of a request is not listed.
 const LEAST_SHARE: f64 = 0.0005;
 
-/// Where the time of one request goes in the server.
+/// The split of the time of one request in the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestSplit {
     /// The mean time from sending a request to its whole answer, in seconds.
     pub request_s: f64,
     /// Answers per second.
     pub throughput_per_s: f64,
-    /// The parts that were seen, in the order of their table.
+    /// The measured parts, in the order of their table.
     pub parts: Vec<SplitPart>,
     /// The rest of the request's time, in seconds.
     pub unseen_s: f64,
@@ -34,15 +35,15 @@ pub struct RequestSplit {
 /// A part of a request's time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SplitPart {
-    /// Which.
+    /// The place.
     pub at: SplitPlace,
     /// The mean for each request, in seconds.
     pub time_s: f64,
-    /// The share of the request's time, or of all that was seen where that is more.
+    /// The share of the request's time, or of the sum of all parts where that is more.
     pub share: f64,
 }
 
-/// Where a request is.
+/// A place in which a request spends time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitPlace {
@@ -60,7 +61,7 @@ pub enum SplitPlace {
     BackEnd,
     /// In a thread that sleeps for a given time.
     Sleeping,
-    /// In a thread that waits for something else.
+    /// In a thread that waits for another cause.
     OtherWait,
     /// The server's answer waits for the client: in a thread that writes, or in a socket that is full.
     Client,
@@ -127,7 +128,7 @@ impl RequestSplit {
         })
     }
 
-    /// The share that was not seen.
+    /// The share of the time that no part explains.
     pub fn unseen_share(&self) -> f64 {
         self.unseen_s / self.request_s
     }

@@ -30,7 +30,7 @@ pub struct ResourceRecord {
     /// The split of the time of one request in the server, where it is judged with the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<RequestSplit>,
-    /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.
+    /// Stacks, if they were sampled; in a record they are in a separate file, and this is its description.
     pub profile: Option<Profile>,
 }
 

@@ -1,5 +1,5 @@
-//! Servers that were loaded in rounds, one after the other in each: the runs that are compared, what was expected of them, and every
-//! reason to doubt it.
+//! Servers that were loaded in rounds, one after the other in each: the runs to compare, their expectations, and every reason to
+//! doubt them.
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ fn read(folder: &Path) -> Result<Round, CompareError> {
 }
 
 impl Rounds {
-    /// Why the rounds of a server are to be doubted.
+    /// The reason why the rounds of a server are to be doubted.
     fn doubt(&mut self, name: &str, rounds: &[Round]) {
         let all = rounds.len();
         let doubt_of = |what: &str, count: usize| format!("{name}: in {count} of {all} rounds {what}");

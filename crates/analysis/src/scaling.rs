@@ -14,7 +14,7 @@ const BEYOND: f64 = 1.3;
 /// not a closed population.
 pub type Populations = Vec<Option<(u32, f64)>>;
 
-/// What can be said of each group of points: its settings, and its populations. The curves are those of all groups.
+/// The scaling of each group of points: its settings, and its populations. The curves are those of all groups.
 pub fn scalings(curves: &[Curve], groups: Vec<(Vec<(String, String)>, Populations)>) -> Vec<Scaling> {
     let scaling = |(group, points): (Vec<(String, String)>, Populations)| {
         // The first model is the one that the experiment names first.

@@ -1,4 +1,4 @@
-//! From folders and files to the runs that are compared.
+//! Reads the runs to compare from folders and files.
 //!
 //! A side is one or more of: the folder of a run, whose trials are its runs, combination by combination, or of an experiment, with all its
 //! runs; the folder of a recorded load, which is one run; a file of numbers or a table of any tool, whose rows are runs, or the output of a
@@ -20,7 +20,7 @@ use crate::trial_result::TrialResult;
 /// Files larger than this hold requests and not runs.
 const LARGEST_FILE_BYTES: u64 = 16 << 20;
 
-/// Why there is nothing to compare.
+/// The reason why there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum CompareError {
@@ -54,7 +54,7 @@ pub struct Sides {
     pub places: Vec<SideGroup>,
     /// The faults in reading or comparing, as sentences.
     pub doubts: Vec<String>,
-    /// The letters that stand for long values in the names of sides and places.
+    /// The letters that abbreviate long values in the names of sides and places.
     pub letters: Vec<Letter>,
 }
 
@@ -114,7 +114,7 @@ pub fn sides(named: &[(String, Vec<PathBuf>)], systems: &'static [System]) -> Re
     Ok(Sides { metrics, places, doubts, letters })
 }
 
-/// The levels of one factor of a run as sides. What else varies makes places; trials of one block are of one block.
+/// The levels of one factor of a run as sides. The other factors make places; trials of one block are of one block.
 ///
 /// # Errors
 /// Fails where the folder holds no run, or one without that factor.

@@ -1,4 +1,5 @@
-//! How times spread: the slow end of the response times, and a histogram of the service times beside the laws of the models.
+//! The distribution of times: the slow end of the response times, and a histogram of the service times with the laws of the
+//! models.
 
 use kendall_station::{Kind, Notation};
 use kendall_stats::{minimum_samples, quantile_rank};

@@ -1,6 +1,6 @@
 //! Traffic over an emulated link, along time and as clouds: what flows got, how long the queues were, and both against each other.
 //!
-//! [`flows`] reads the records of `kendall transport flows` and `compete`, [`trial`] the link's log beside a trial. What a record does
+//! [`flows`] reads the records of `kendall transport flows` and `compete`, [`trial`] the link's log of a trial. What a record does
 //! not hold is absent, and a sentence says why.
 
 mod cloud;

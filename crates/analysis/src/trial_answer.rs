@@ -30,7 +30,7 @@ pub struct TrialSetting<'a> {
 /// The answer of a trial from its rows.
 #[derive(Clone, Debug)]
 pub struct TrialAnswer {
-    /// The measurement by the server's stamps, or the reason why there is none.
+    /// The measurement by the server's stamps, or the reason for its absence.
     pub measured: Measured,
     /// The measurement of the clients alone.
     pub clients: Option<ClientSide>,
@@ -43,7 +43,7 @@ pub struct TrialAnswer {
 }
 
 impl TrialAnswer {
-    /// From the rows of a trial that is over, matched with the server's stamps.
+    /// Computes the answer from the rows of a trial that is over, matched with the server's stamps.
     pub fn of(rows: &[RequestRow], setting: TrialSetting<'_>) -> Self {
         let suggested_ns = warmup::suggested_ns(rows, setting.readings);
         let left_out = warmup::left_out(rows, setting.warmup, suggested_ns);

@@ -23,7 +23,7 @@ use crate::generator::GeneratorVerdict;
 use crate::report::trial::LeftOut;
 use crate::resource_record::ResourceRecord;
 
-/// The version of the schema. Fields may be added; where one changes its meaning or goes, this goes up.
+/// The version of the schema. Fields may be added; it increases where a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 1;
 
 /// The schema of the records that do not name one.
@@ -84,7 +84,7 @@ pub struct TrialResult {
     /// The emulated link that it crossed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
-    /// The measurement by the server's stamps, or the reason why there is none.
+    /// The measurement by the server's stamps, or the reason for its absence.
     #[serde(default, skip_serializing_if = "Measured::is_absent")]
     pub measured: Measured,
     /// The measurement of the clients alone, whatever the server reported.
@@ -142,9 +142,9 @@ pub struct LinkRecord {
     /// The difference between the emulation and a real link, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
-    /// The hops from client to server, as asked for.
+    /// The requested hops from client to server.
     pub up: Vec<String>,
-    /// The hops from server to client, as asked for.
+    /// The requested hops from server to client.
     pub down: Vec<String>,
     /// The calibration of the link before the first trial that crossed it.
     pub measured: Option<Calibration>,

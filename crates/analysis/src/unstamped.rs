@@ -64,7 +64,7 @@ pub struct Unstamped {
 }
 
 impl Unstamped {
-    /// From the times of lone requests, ascending, and what the servers can do.
+    /// Calibrates from the times of lone requests, ascending, and the capacity of the servers.
     pub fn new(lone_s: &[f64], full_per_s: Option<f64>, servers: Servers) -> Self {
         let mean = |times_s: &[f64]| times_s.iter().sum::<f64>() / times_s.len() as f64;
         let unloaded_s = mean(lone_s);
@@ -79,7 +79,7 @@ impl Unstamped {
         Self { services_s, delay_s, full_per_s }
     }
 
-    /// The service time and the delay that it comes to.
+    /// The service time and the delay that follow from the calibration.
     pub fn calibrated(&self) -> Calibrated {
         let service_s = self.services_s.iter().sum::<f64>() / self.services_s.len() as f64;
         Calibrated { service_s, delay_s: self.delay_s }

@@ -87,7 +87,7 @@ fn title(against: &Against) -> String {
     }
 }
 
-/// The headline: what differs, and what is undecided.
+/// The headline: the differences, and the metrics that are undecided.
 pub fn summary(against: &Against, terms: &Terms) -> String {
     let named = |compared: &&Compared| format!("{} {}", compared.metric.name, compared.words(terms));
     let of = |wanted: fn(ComparisonVerdict) -> bool| {

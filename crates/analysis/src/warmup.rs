@@ -1,4 +1,4 @@
-//! Where the warm-up of a trial ends, by what was measured; and whether the one that an experiment sets is long enough.
+//! The end of the warm-up of a trial by its measurements, and whether the warm-up of the experiment is long enough.
 //!
 //! MSER-5 reads three series along time: the response times, the answers and, where the server was watched, its processor time. The
 //! warm-up lasts until the last of them is steady. A server may well answer as fast as ever while it still fills a cache at the cost of
@@ -89,7 +89,7 @@ fn share_out(spans: &mut [f64], width_ns: i64, (from_ns, to_ns): (i64, i64), amo
     }
 }
 
-/// What a trial leaves out at its front: as much as its load says, or as is suggested.
+/// The warm-up that a trial leaves out: the one of its load, or the suggested one.
 pub fn left_out(rows: &[RequestRow], warmup: Warmup, suggested_ns: Option<i64>) -> LeftOut {
     let (until_ns, by) = match (warmup, suggested_ns) {
         (Warmup::Until(until_ns), _) => (until_ns, WarmupBy::Set),
@@ -100,8 +100,8 @@ pub fn left_out(rows: &[RequestRow], warmup: Warmup, suggested_ns: Option<i64>) 
     LeftOut { until_ns, requests, by }
 }
 
-/// The first part of a trial that may be warm-up, while it still runs; its length is zero where it is not known. One that is to
-/// be found lies in the first half.
+/// The first part of a trial that may be warm-up, while it still runs; its length is zero where it is unknown. A warm-up that must be
+/// found lies in the first half.
 pub fn at_most(warmup: Warmup, length: Duration) -> Duration {
     match warmup {
         Warmup::Until(until_ns) => Duration::from_nanos(until_ns.unsigned_abs()),

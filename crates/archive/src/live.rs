@@ -252,7 +252,7 @@ impl Live {
         let mut live: Self = read_json(&path)?;
         if !live.samples.is_even() {
             let why = "the columns of its samples differ in length".into();
-            return Err(RecordError::Format { path, what: "what a run says of itself", why });
+            return Err(RecordError::Format { path, what: "the state file of a run", why });
         }
         live.trials.truncate(MOST_TRIALS);
         Ok(live)

@@ -150,7 +150,7 @@ impl SeriesWriter {
         if self.rows.len() < GROUP_ROWS { Ok(()) } else { self.write_group() }
     }
 
-    /// Completes the table and puts it in its place. `origin_ns` is the instant to which its rows are to be relative, on the
+    /// Completes the table and moves it to its final name. `origin_ns` is the instant that its rows become relative to, on the
     /// scale of the times of the rows: the start of a trial is often known only at its end.
     ///
     /// # Errors

@@ -262,7 +262,9 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<RequestRow>> {
 
 fn outcome(name: &ByteArray) -> Result<Outcome> {
     let known = Outcome::ALL.into_iter().find(|outcome| outcome.name().as_bytes() == name.data());
-    known.ok_or_else(|| ParquetError::General(format!("{:?} is no outcome", name.as_utf8().unwrap_or("?"))))
+    known.ok_or_else(|| {
+        ParquetError::General(format!("{:?} is not a valid outcome", name.as_utf8().unwrap_or("?")))
+    })
 }
 
 fn read_required<T: DataType>(group: &dyn RowGroupReader, at: usize) -> Result<Vec<T::T>> {

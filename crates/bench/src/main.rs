@@ -78,7 +78,7 @@ fn main() {
     let names = arguments;
     if let Some(unknown) = names.iter().find(|name| SECTIONS.iter().all(|(section, _)| section != name)) {
         let known = SECTIONS.map(|(section, _)| section).join(", ");
-        eprintln!("{unknown:?} is no section of the benchmark; write some of {known}, or nothing for all");
+        eprintln!("{unknown:?} is not a section of the benchmark; write some of {known}, or nothing for all");
         process::exit(2);
     }
     let page = page(&names);

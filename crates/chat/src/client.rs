@@ -26,7 +26,7 @@ use security::Security;
 /// Messages that wait to be taken; with more, the connection fails.
 const PUSHES: usize = 4096;
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ClientError {
@@ -196,7 +196,7 @@ impl Client {
         self.done(Request::StayAlive).await
     }
 
-    /// All users who are there, in the order of their names.
+    /// The names of all users who are present, in order.
     ///
     /// # Errors
     /// Fails without a session.
@@ -337,7 +337,7 @@ impl Client {
         }
     }
 
-    /// Waits for the next message that no request asked for. A caller may drop the future; no message is lost.
+    /// Waits for the next message that is not an answer to a request. A caller may drop the future; no message is lost.
     ///
     /// # Errors
     /// Fails where the connection fails.

@@ -44,12 +44,12 @@ pub struct ConnectionId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SessionId(u64);
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The fault of the request.
     pub why: Blame,
-    /// After how long another attempt has a chance; zero where waiting changes nothing.
+    /// The time after which another attempt may succeed; zero where waiting changes nothing.
     pub retry: Duration,
 }
 
@@ -327,7 +327,7 @@ impl Directory {
         }
     }
 
-    /// Ends what has come to its end: sessions, log-ins, calls.
+    /// Ends expired sessions, log-ins and calls.
     pub fn advance(&mut self, now: Duration) {
         while let Some(id) = self.sessions.late(now) {
             self.end_session(id, Some(EndOfSession::Expired));

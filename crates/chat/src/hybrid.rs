@@ -1,5 +1,6 @@
-//! The key exchange of TLS that withstands quantum computers: X25519MLKEM768, ML-KEM-768 (FIPS 203) beside X25519, as in
-//! draft-ietf-tls-ecdhe-mlkem. Who records a session today has to break both halves to read it.
+//! The key exchange of TLS that withstands quantum computers: X25519MLKEM768, ML-KEM-768 (FIPS 203) combined with
+//! X25519, as in draft-ietf-tls-ecdhe-mlkem. An attacker who records a session today has to break both halves to read
+//! it.
 //!
 //! A share is the bytes of ML-KEM followed by those of X25519, and so is the secret.
 

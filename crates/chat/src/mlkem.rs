@@ -35,7 +35,7 @@ pub(crate) fn generate() -> Option<(Decapsulation, [u8; KEY])> {
     Some(portable_generate())
 }
 
-/// A secret for the owner of a key, and the ciphertext that carries it. `None` where these bytes are no key: FIPS 203,
+/// A secret for the owner of a key, and the ciphertext that carries it. `None` where these bytes are not a key: FIPS 203,
 /// section 7.2, asks to check that its numbers are below the modulus.
 pub(crate) fn encapsulate(key: &[u8; KEY]) -> Option<([u8; CIPHERTEXT], SharedSecret)> {
     #[cfg(target_arch = "x86_64")]

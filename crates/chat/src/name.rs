@@ -2,7 +2,7 @@
 //!
 //! A name is enforced by UsernameCaseMapped of PRECIS (RFC 8265): compatibility width mapping, case mapping, NFC, only letters,
 //! digits and visible ASCII, the Bidi rule. Then it must be "highly restrictive" by UTS 39: letters of one script, or of the
-//! combinations that Japanese, Korean and Chinese use beside Latin. What makes it unique is its [`NameKey`], the skeleton of
+//! combinations that Japanese, Korean and Chinese use in addition to Latin. What makes it unique is its [`NameKey`], the skeleton of
 //! UTS 39: names that look the same have the same key, whatever their code points and their case.
 //!
 //! Clients need none of this: they send a name as their user typed it, and the server answers with the form that it keeps.
@@ -24,7 +24,7 @@ pub const KEY_BYTES: usize = 64;
 /// How often case mapping and the skeleton follow each other until nothing changes; three rounds suffice for all of Unicode.
 const ROUNDS: usize = 4;
 
-/// A valid name, as other users see it. Equal by its characters, not by its looks: compare [`key`](Self::key) for these.
+/// A valid name, as other users see it. Equality is by its characters, not by its looks: compare [`key`](Self::key) for these.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Name {
     shown: Arc<str>,
@@ -35,7 +35,7 @@ pub struct Name {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameKey(Arc<str>);
 
-/// Why a text is not a valid name.
+/// The reason why a text is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name is empty or too long.

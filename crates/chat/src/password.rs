@@ -63,13 +63,13 @@ pub enum Stretch {
     Off,
 }
 
-/// Why a message of OPAQUE was not taken.
+/// The reason why a message of OPAQUE was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The bytes are not a message of the protocol.
     #[error("the peer sent bytes that are not a message of OPAQUE")]
     InvalidMessage,
-    /// The peer has not proved what it should: at the client, that the account has this password.
+    /// The peer failed its proof: at the client, that the account has this password.
     #[error("there is no such account, or this is not its password")]
     WrongNameOrPassword,
     /// The server asks for fewer iterations of PBKDF2 than protect the password, or for more than a client computes.

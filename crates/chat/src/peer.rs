@@ -1,4 +1,4 @@
-//! From a call to a stream between two clients: the directory brings them together, and then they meet.
+//! Takes a call to a stream between two clients: the directory introduces them, and then they meet.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub struct Met {
     /// The encrypted stream, for [`kendall_talk::converse`].
     pub stream: PeerStream,
-    /// Which way its packets take.
+    /// The path of its packets.
     pub path: Path,
     /// The peer's name.
     pub name: String,
@@ -27,7 +27,7 @@ pub struct Met {
     pub key: PublicKey,
 }
 
-/// Two clients did not come together.
+/// An error that keeps two clients from meeting.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum PeerError {
@@ -95,7 +95,7 @@ pub struct Joining {
     known: watch::Sender<Vec<SocketAddr>>,
 }
 
-/// Where the addresses go at which the peer of a [`Joining`] is seen.
+/// The sender of the addresses at which the peer of a [`Joining`] was observed.
 #[derive(Clone, Debug)]
 pub struct PeerAddresses(watch::Sender<Vec<SocketAddr>>);
 
@@ -135,7 +135,7 @@ impl Joining {
 }
 
 impl PeerAddresses {
-    /// The peer was seen at this address.
+    /// Adds an address at which the peer was observed.
     pub fn learn(&self, address: SocketAddr) {
         self.0.send_if_modified(|known| {
             let is_news = !known.contains(&address);

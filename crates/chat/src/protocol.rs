@@ -48,7 +48,7 @@ pub enum Fault {
 /// A message and the number of the request that it is or answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<T> {
-    /// The number of the request; 0 where no request asked for the message.
+    /// The number of the request; 0 for a message without a request.
     pub number: u32,
     /// The message.
     pub message: T,
@@ -75,7 +75,7 @@ pub fn decode_greeting(bytes: &[u8]) -> Result<u8, Fault> {
     }
 }
 
-/// Appends a request as it goes over the wire.
+/// Appends the encoding of a request.
 pub fn encode_request(Frame { number, message }: &Frame<Request>, bytes: &mut Vec<u8>) {
     frame(*number, message.kind(), bytes, |bytes| message.put(bytes));
 }
@@ -88,7 +88,7 @@ pub fn decode_request(bytes: &[u8]) -> Result<(Frame<Request>, usize), Fault> {
     unframe(bytes, REQUEST_BYTES, Request::take)
 }
 
-/// Appends what the server says as it goes over the wire.
+/// Appends the encoding of a message of the server.
 pub fn encode_said(Frame { number, message }: &Frame<DirectoryMessage>, bytes: &mut Vec<u8>) {
     match message {
         DirectoryMessage::Answer(answer) => frame(*number, answer.kind(), bytes, |bytes| answer.put(bytes)),

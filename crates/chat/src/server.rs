@@ -43,7 +43,7 @@ pub struct DirectoryOptions {
     pub service: Config,
     /// The bounds of the directory.
     pub limits: Limits,
-    /// Where accounts are kept.
+    /// The store of the accounts.
     pub store: Arc<dyn Store>,
     /// The runtime of the store's futures: with I/O, timers and at least one thread.
     pub runtime: Runtime,

@@ -22,11 +22,11 @@ use crate::server::store::{Memory, Store};
 pub(crate) const IN_MEMORY: &str = "memory:";
 /// The folder of a server without `--store`, in the user's folder for data.
 const FOLDER: &str = "kendall/chat-server";
-/// The file of accounts in a folder of the server, and the folder of the keys beside it.
+/// The file of accounts in a folder of the server, and the folder of the keys next to it.
 const FILE: &str = "accounts.db";
 const KEYS: &str = "keys";
 
-/// Which store settings choose.
+/// The store that the settings choose.
 #[derive(Debug, PartialEq, Eq)]
 enum StoreChoice {
     /// Until the server ends.

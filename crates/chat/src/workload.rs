@@ -1,5 +1,5 @@
-//! The requests of a population of users: registrations, log-ins, questions who is there, and calls. The i-th is a pure function
-//! of (seed, i).
+//! The requests of a population of users: registrations, log-ins, queries for present users, and calls. The i-th is a pure
+//! function of (seed, i).
 //!
 //! Before the first connection, the workload registers the accounts that log-ins and calls need. A registration and a log-in are
 //! two requests to the server each, on one connection; the server's stamps of an operation are those of its first request.

@@ -30,7 +30,7 @@ pub const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct Running {
     /// The peer's name.
     pub(crate) name: String,
-    /// Which way its packets take.
+    /// The path of its packets.
     pub(crate) path: Path,
     commands: mpsc::Sender<Command>,
     events: mpsc::Receiver<Result<Event, SendError>>,

@@ -82,7 +82,7 @@ impl KnownPeers {
         work: impl FnOnce(&mut BTreeMap<String, String>) -> (T, bool),
     ) -> anyhow::Result<T> {
         let cannot = || format!("cannot lock {}", self.path.display());
-        // The file itself is replaced, so the lock is on one beside it.
+        // The file itself is replaced, so the lock is on a separate file.
         let lock = append(&self.path.with_extension("lock"), 0o600).with_context(cannot)?;
         lock.lock().with_context(cannot)?;
         self.keys = read(&self.path)?;

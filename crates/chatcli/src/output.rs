@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Writes a line to standard output. A reader that is gone is no error.
+/// Writes a line to standard output. A reader that is gone is not an error.
 ///
 /// # Errors
 /// Fails where standard output cannot be written.
@@ -18,7 +18,7 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     kendall_stdio::json_line(value)
 }
 
-/// Writes a line to standard error, if it can be.
+/// Writes a line to standard error, and ignores a failure to do so.
 pub fn note(text: &str) {
     kendall_stdio::note(&format!("kendall: {text}"));
 }

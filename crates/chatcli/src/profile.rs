@@ -16,13 +16,13 @@ use crate::known::KnownPeers;
 /// The longest file of an account.
 const MOST_ACCOUNT_BYTES: u64 = 64 * 1024;
 
-/// Where a profile is.
+/// The folder of a profile.
 pub struct Profile {
     folder: PathBuf,
     name: String,
 }
 
-/// Who the user is at which server.
+/// The account of the user at a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Account {

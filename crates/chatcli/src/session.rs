@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How often a session is kept alive: the server's lease is a minute.
 pub const STAY_ALIVE: Duration = Duration::from_secs(20);
 
-/// Who runs a command.
+/// The user who runs a command.
 pub struct User {
-    /// Who the user is.
+    /// The profile of the user.
     pub profile: Profile,
-    /// The file with the password, if it is not asked for at the terminal.
+    /// The file with the password, unless the terminal asks for it.
     pub password_file: Option<PathBuf>,
     /// What carries the talks that the user begins.
     pub transport: PeerTransport,

@@ -1,4 +1,4 @@
-//! The first account of a profile, asked for at the terminal.
+//! Creates the first account of a profile at the terminal.
 
 use std::io::{self, Write};
 

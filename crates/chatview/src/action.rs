@@ -27,7 +27,8 @@ pub enum Action {
     NextContact,
     /// The contact before it.
     PreviousContact,
-    /// Leaves what is open: a list, a search, the scrollback; otherwise goes to the list of contacts and back.
+    /// Closes what is open: a list, a search, the scrollback; otherwise changes to the list of contacts and
+    /// back.
     Escape,
     /// The found text's next place further back.
     FindBack,

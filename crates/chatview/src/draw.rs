@@ -11,7 +11,7 @@ use crate::text::{cut, one_line, width};
 /// How long a peer counts as typing after it has said so.
 const TYPING_MS: u64 = 6000;
 
-/// How things look.
+/// The colours and styles of the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
     has_colours: bool,

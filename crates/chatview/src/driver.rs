@@ -33,7 +33,7 @@ use talk::Talk;
 
 /// Events that wait for the state.
 const MOST_EVENTS: usize = 1024;
-/// How often the state learns the time.
+/// The interval at which the state receives the time.
 const TICK: Duration = Duration::from_millis(250);
 /// How long peers have to say goodbye, too, when the program ends.
 const PARTING: Duration = Duration::from_secs(3);
@@ -42,7 +42,7 @@ const LOG_OUT: Duration = Duration::from_secs(1);
 
 /// What reaches the main loop.
 pub(crate) enum Happened {
-    /// Something for the state.
+    /// An event for the state.
     Event(Event),
     /// A contact was met for a talk.
     Met { name: String, talk: u128, met: Box<Met> },
@@ -60,7 +60,7 @@ pub(crate) struct Start {
     pub(crate) identity: SecretKey,
     pub(crate) model: Model,
     pub(crate) histories: Option<Histories>,
-    /// Where files of contacts are kept.
+    /// The folder for the files of contacts.
     pub(crate) files: PathBuf,
     pub(crate) theme: Theme,
 }

@@ -1,4 +1,4 @@
-//! The input: lines of text with a cursor, keys as readline has them, and what was typed before.
+//! The input: lines of text with a cursor, keys as readline has them, and earlier lines.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;

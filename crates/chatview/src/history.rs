@@ -36,7 +36,7 @@ const MOST_FILE: u64 = 1 << 30;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Entry {
-    /// The user or the contact said something.
+    /// A message of the user or the contact.
     Said {
         /// Whether the user wrote the entry.
         own: bool,
@@ -52,7 +52,7 @@ pub enum Entry {
     },
 }
 
-/// Why the history cannot be used.
+/// The reason why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum HistoryError {

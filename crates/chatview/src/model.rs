@@ -1,5 +1,5 @@
-//! All that the program knows and decides, without terminal, network, clock or file: [`Model::update`] takes what happened and says
-//! what is to be done.
+//! The state and the decisions of the program, without terminal, network, clock or file: [`Model::update`] takes an event and
+//! returns the effects.
 
 mod command;
 mod contact;
@@ -31,7 +31,7 @@ pub(crate) const MOST_CONTACTS: usize = 200;
 /// Calls that ring at once; further ones are refused.
 const MOST_RINGING: usize = 16;
 
-/// Who the user is, and how times are shown.
+/// The identity of the user, and the display of times.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The user's name.
@@ -42,7 +42,7 @@ pub struct Setup {
     pub number: String,
     /// The zone in which times are shown.
     pub zone: TimeZone,
-    /// Whether peers learn what the user has seen and that the user types.
+    /// Whether peers learn which messages the user has read, and that the user types.
     pub receipts: bool,
     /// A random number: the names of talks begin there.
     pub first_talk: u128,
@@ -103,7 +103,7 @@ pub(crate) struct Page {
     pub(crate) above: usize,
 }
 
-/// A text that is searched for, and the message that has it.
+/// A text to search for, and the message that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) text: String,
@@ -159,7 +159,7 @@ impl Model {
         model
     }
 
-    /// Takes what happened; what is to be done, in order.
+    /// Takes an event; returns the effects, in order.
     pub fn update(&mut self, event: Event) -> Vec<Effect> {
         match event {
             Event::Action(action) => self.act(action),

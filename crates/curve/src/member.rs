@@ -1,4 +1,5 @@
-//! What the endpoints of a server on several threads share: who has which connection, and a mailbox for each.
+//! State that the endpoints of a server on several threads share: the owner of each connection, and a mailbox
+//! for each endpoint.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A connection as its user holds it: a stream of bytes both ways, and what is known of the connection.
+//! A connection for its user: a stream of bytes in both directions, and the state of the connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Why nothing more can be read or written.
+    /// The reason why nothing more can be read or written.
     fn failure(&self) -> io::Error {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, TimedOut};
         let (kind, text) = match self.stage() {

@@ -94,7 +94,7 @@ impl ClientOptions {
     }
 }
 
-/// The folder of kendall's configuration, as the XDG Base Directory Specification has it.
+/// The folder of kendall's configuration, as the XDG Base Directory Specification defines it.
 fn configuration() -> anyhow::Result<PathBuf> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".config"));

@@ -43,7 +43,7 @@ pub(crate) struct HelloPhase {
     hellos: usize,
     /// When the first Hello left to each address that was tried.
     tried: Vec<Duration>,
-    /// When the next Hello leaves.
+    /// The instant at which the next Hello leaves.
     next: Duration,
     /// When to give up, after a Cookie of an address that answered no Initiate.
     end: Option<Duration>,

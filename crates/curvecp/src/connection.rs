@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How often a connection that waits for a packet before it may send checks its timers.
 const LIMITED_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a connection is over.
+/// The reason why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     pub(crate) name: ConnectionName,
     pub(crate) layer: MessageLayer,
     pub(crate) stage: Stage,
-    /// When the last authentic packet came.
+    /// The instant at which the last authentic packet arrived.
     pub(crate) heard: Duration,
     /// The entry in the server's order of silence: when the last packet had come as the order was last looked at.
     pub(crate) listed: Duration,
@@ -67,9 +67,9 @@ pub(crate) enum Stage {
     Hello(Box<HelloPhase>),
     /// A client that the server has not answered with a Message.
     Initiate(Box<InitiatePhase>, Box<Session>),
-    /// Either side, with a peer that has proved its key.
+    /// An open connection, whose peer has proved its key.
     Open(Box<Session>),
-    /// Over; the keys are erased.
+    /// A closed connection, whose keys are erased.
     Closed(CloseReason),
 }
 

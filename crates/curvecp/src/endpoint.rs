@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Cookies that wait to be sent, at most; while as many wait, Hellos are dropped.
 pub(crate) const COOKIES: usize = 256;
 
-/// Something that the application may want to know.
+/// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A client has opened a connection to this server.
@@ -162,7 +162,7 @@ impl Endpoint {
         server.into_iter().chain(connection).min()
     }
 
-    /// Does what is due by `now`.
+    /// Runs all timers that are due by `now`.
     pub fn handle_timeout(&mut self, now: Duration) {
         if let Some(server) = &mut self.server
             && now >= server.jar.deadline()
@@ -208,7 +208,7 @@ impl Endpoint {
         Ok(read)
     }
 
-    /// Ends our stream in success after what was written.
+    /// Ends our stream in success after the written bytes.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].

@@ -31,7 +31,7 @@ pub struct Feedback {
     pub wants_window: bool,
     /// All data of the echoed message had arrived before.
     pub duplicate: bool,
-    /// The sender of this message has seen both streams end, and all data that it sent is acknowledged.
+    /// The sender of this message has received both ends, and all data that it sent is acknowledged.
     pub done: bool,
     /// More ranges have arrived than this message lists, all of them beyond those that it lists.
     pub more: bool,
@@ -41,7 +41,7 @@ pub struct Feedback {
     pub takes_long: bool,
     /// The number of ranges that follow.
     pub ranges: u8,
-    /// From the arrival of the echoed message to the sending of this one; at most 1.05 s, in steps of 16 µs.
+    /// The time from the arrival of the echoed message to the sending of this one; at most 1.05 s, in steps of 16 µs.
     pub delay: Duration,
     /// The peer may send bytes before this position.
     pub limit: u64,

@@ -11,7 +11,7 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Bytes that a box is longer than what it holds: the Poly1305 tag, which comes first.
+/// The number of bytes by which a box is longer than its contents: the Poly1305 tag, which comes first.
 pub const TAG: usize = 16;
 
 /// A Curve25519 public key, long-term or short-term.

@@ -35,7 +35,7 @@ pub enum End {
     Failure,
 }
 
-/// The acknowledgment fields as they stand in the header.
+/// The acknowledgment fields in the order of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFields {
     /// The end of the bytes that have all arrived; one more than the stream's length once its end has, too.

@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// Sixteen bytes beside IP address and port, by which many endpoints share one address.
+/// Sixteen bytes in addition to IP address and port, by which many endpoints share one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Extension(pub [u8; 16]);
 

@@ -13,7 +13,7 @@ const MIN_BURST_BYTES: f64 = (4 * SEGMENT_BYTES) as f64;
 #[derive(Debug)]
 pub(crate) struct Pacer {
     tokens: f64,
-    /// When the tokens were counted.
+    /// The instant at which the tokens were last counted.
     counted: Duration,
     /// When the last message was sent, for an interval.
     last_sent: Option<Duration>,

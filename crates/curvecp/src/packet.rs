@@ -1,4 +1,4 @@
-//! The five packets, byte for byte: what stands where, and which lengths are legal.
+//! The five packets, byte for byte: the position of each field, and the legal lengths.
 //!
 //! Decoding checks magic and length and nothing more; a decoded packet borrows its box from the datagram, so that it can
 //! be opened in place. Encoding writes all that precedes the box.

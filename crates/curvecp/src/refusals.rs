@@ -25,8 +25,8 @@ impl Network {
     }
 }
 
-/// Datagrams that a server has refused since the last count: Hellos beyond its rate or for another server, and what is not a
-/// packet.
+/// Datagrams that a server has refused since the last count: Hellos beyond its rate or for another server, and datagrams that
+/// are not packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
     total: u64,

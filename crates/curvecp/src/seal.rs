@@ -27,7 +27,7 @@ pub struct DirectionKey {
     prefix: [u8; 16],
 }
 
-/// Packets of equal length, one after another, as they lie in a send or receive buffer.
+/// Packets of equal length, one after another, in a send or receive buffer.
 ///
 /// Each is a header, whose last eight bytes are the nonce's counter, and a box: 16 bytes of tag and the message.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ pub(crate) struct Ends {
     pub(crate) theirs: Extension,
 }
 
-/// Why a session stopped filling a buffer.
+/// The reason why a session stopped filling a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
     /// The message layer has nothing more to send now.

@@ -29,7 +29,7 @@ struct Span {
 /// Datagrams of equal length to one address, for one system call with UDP_SEGMENT; only the last may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit<'a> {
-    /// Where to.
+    /// The destination address.
     pub destination: SocketAddr,
     /// Bytes of each datagram.
     pub segment: usize,

@@ -1,4 +1,4 @@
-//! The application at one end of a connection between endpoints: it does what its script says, when events let it.
+//! The application at one end of a connection between endpoints: it executes its script as events allow.
 
 use std::time::Duration;
 

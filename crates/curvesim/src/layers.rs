@@ -16,7 +16,7 @@ const OVERHEAD_BYTES: [usize; 2] = [28 + 96, 28 + 64];
 /// One end of a connection.
 #[derive(Debug)]
 pub struct LayerEnd {
-    /// The protocol's side of it.
+    /// The message layer of this end.
     pub layer: MessageLayer,
     script: Script,
     stream: u64,

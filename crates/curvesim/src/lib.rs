@@ -4,7 +4,7 @@
 //! real, time is a number, and everything follows from a seed, so a failure is replayed by its seed.
 //!
 //! [`LayerWorld`] connects message layers without packets around them, which is fast enough for flows of minutes; [`bulk`] and
-//! [`mixed`] measure such flows, beside TCP as well.
+//! [`mixed`] measure such flows, also in competition with TCP.
 //! [`LayerScenario`] draws one from a seed and checks what must hold in any; [`EndpointScenario`] does the same with whole endpoints:
 //! handshakes, encryption, addresses that change, an attacker.
 

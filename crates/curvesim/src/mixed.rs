@@ -12,7 +12,7 @@ use crate::tcp::{ACK_ON_LINK, SEGMENT_ON_LINK, TcpAck, TcpReceiver, TcpSender};
 /// Headers of a packet, of UDP, IPv4 and Ethernet around a message: from client to server, from server to client.
 const OVERHEAD_BYTES: [u32; 2] = [14 + 28 + 96, 14 + 28 + 64];
 
-/// Who sends.
+/// The kind of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A connection of ours with this congestion control.

@@ -1,4 +1,4 @@
-//! The script of an application: what it writes and reads, how it ends, and the bytes of its stream.
+//! The script of an application: the bytes that it writes and reads, its end, and the bytes of its stream.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A bulk flow of TCP as Linux sends it, to stand beside ours on a modelled link: CUBIC as in `tcp_cubic.c` (with HyStart's
+//! A bulk flow of TCP as Linux sends it, to compete with ours on a modelled link: CUBIC as in `tcp_cubic.c` (with HyStart's
 //! rule of delay), selective acknowledgments, PRR, an acknowledgment for every second segment, and no pacing unless asked.
 //!
 //! It counts in segments of 1,448 bytes. Left out: the receive window, the train rule of HyStart, segmentation offload.

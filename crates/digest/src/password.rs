@@ -70,7 +70,7 @@ pub enum Algorithm {
     Md5,
 }
 
-/// Digests to look for, all in one pass.
+/// The digests that a search compares in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Targets(Digests);
 

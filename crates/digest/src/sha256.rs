@@ -34,7 +34,7 @@ pub fn digest(value: u64) -> Digest {
     Sha256::digest(value.to_le_bytes()).into()
 }
 
-/// Digests to look for, all in one pass.
+/// The digests that a search compares in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Targets {
     digests: Vec<Digest>,
@@ -101,7 +101,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// How far the scan of a range came: no candidate below is behind any target.
+    /// The progress of the scan of a range: no candidate below is behind any target.
     pub fn reached(self, range: &Range<u64>) -> u64 {
         match self {
             Self::Found { value, .. } => value,

@@ -1,4 +1,4 @@
-//! Answers that pause in their middle for as long as an acknowledgement is put off.
+//! Answers that pause in their middle for as long as an acknowledgement is delayed.
 //!
 //! A server that writes head and body apart, on a socket with Nagle's algorithm (RFC 896), sends the body only when the head is
 //! acknowledged; and a client delays that acknowledgement (RFC 1122, section 4.2.3.2), on Linux by 40 ms. So nearly every answer pauses for
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const PAUSE_NS: Range<i64> = 38_000_000..56_000_000;
 /// Shorter and longer ones, among which those of 40 ms have to stand out.
 const OTHER_NS: Range<i64> = 8_000_000..150_000_000;
-/// Fewer pauses are no pattern.
+/// Fewer pauses do not make a pattern.
 const LEAST: u64 = 10;
 /// Pauses near 40 ms must be this many times as frequent as others.
 const STAND_OUT: u64 = 4;

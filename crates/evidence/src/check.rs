@@ -39,7 +39,7 @@ use trial_set::TrialSet;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Check {
-    /// Requests come at the rate that was asked for.
+    /// Requests arrive at the requested rate.
     Rate,
     /// Gaps between arrivals have the law that the model has.
     ArrivalLaw,
@@ -87,7 +87,7 @@ pub enum Check {
     Delay,
     /// Requests leave when they are due.
     SentWhenDue,
-    /// The clock is fine enough for what it times.
+    /// The clock is fine enough for the times that it measures.
     ClockResolution,
     /// Instants are in the order in which they must be.
     InstantsInOrder,
@@ -142,7 +142,7 @@ pub struct Finding {
     /// The test's statistic, if it is a test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistic: Option<Named>,
-    /// The chance of so large a statistic where the assumption holds.
+    /// The probability of so large a statistic where the assumption holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
     /// The effect, as a share: 0.25 is 25 % more.
@@ -153,7 +153,7 @@ pub struct Finding {
 /// The data of trials besides their rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setting {
-    /// Where the trials stand, in words, such as "80/s".
+    /// The place of the trials in words, such as "80/s".
     pub place: String,
     /// Processor time of the server per second, in cores, over all trials.
     pub cpu_cores: Option<f64>,
@@ -165,8 +165,8 @@ pub struct Setting {
     pub sends: Option<SendsJudged>,
 }
 
-/// The verdict of the generator's judge on the sends of the trials. The judge knows what the rows do not show: which waits were the
-/// generator's own, and what it counted while the rows were written.
+/// The verdict of the generator's judge on the sends of the trials. The judge knows more than the rows show: which waits were the
+/// generator's own, and its counts while the rows were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendsJudged {
     /// Whether requests left when they were due, or so little later that it does not show in the response times.

@@ -68,7 +68,7 @@ pub struct Terms {
     pub margin: f64,
     /// The margin for shares, such as errors, as a difference; 0.001 is a tenth of a percentage point.
     pub share_margin: f64,
-    /// The seed of what is drawn.
+    /// The seed of the random resampling.
     pub seed: u64,
 }
 
@@ -119,7 +119,7 @@ pub struct Compared {
     pub paired: bool,
     /// The scale on which the metric is compared.
     pub scale: Scale,
-    /// This side over the first, or this side less the first, as the scale says. For pairs the median of theirs.
+    /// The ratio of this side to the first, or their difference, depending on the scale. For pairs the median of theirs.
     pub effect: Option<Effect>,
     /// The permutation test; `None` without an interval.
     pub test: Option<Test>,
@@ -141,7 +141,7 @@ pub struct Effect {
 /// The test of whether the sides differ significantly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Test {
-    /// The chance of runs so different or more where the sides are the same.
+    /// The probability of runs that differ as much or more where the sides are the same.
     pub p_value: f64,
     /// The p-value, adjusted over all tests.
     pub p_holm: f64,
@@ -260,7 +260,7 @@ fn differences(
     let by_block = |values: &[(Option<u64>, f64)]| -> Option<BTreeMap<u64, f64>> {
         let blocks: BTreeMap<u64, f64> =
             values.iter().map(|&(block, value)| Some((block?, value))).collect::<Option<_>>()?;
-        // Two runs of one block on one side are no pair.
+        // Two runs of one block on one side are not a pair.
         (blocks.len() == values.len()).then_some(blocks)
     };
     let (base, side) = (by_block(base)?, by_block(side)?);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use kendall_stats::{mean, student_t, variance};
 
-/// The most combinations: more are no experiment that anybody waits for.
+/// The largest number of combinations: an experiment with more would take too long.
 const MOST_CELLS: usize = 10_000;
 
 /// The measurements of one combination.
@@ -60,11 +60,11 @@ pub struct Pair {
     pub levels: (usize, usize),
     /// The geometric mean of the combinations that have both, in the unit of the values.
     pub mean: Estimate,
-    /// The ratio of that to what the two main effects alone would make; 1 where they do not depend on each other.
+    /// The ratio of the joint effect to the product of the two main effects; 1 where they do not depend on each other.
     pub ratio: Estimate,
 }
 
-/// Why effects cannot be computed.
+/// The reason why effects cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoEffects {

@@ -56,7 +56,7 @@ pub struct Expectation {
     pub limit: f64,
 }
 
-/// Why an expectation cannot be read.
+/// The reason why an expectation cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a valid expectation; write mean, p50 to p99.99, throughput (or rate) or errors, then < or >, then a limit, such as \
@@ -67,13 +67,13 @@ pub struct ExpectationError(String);
 /// The measured value of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// An estimate; without its interval nothing can be decided by it.
+    /// An estimate; without its interval it decides nothing.
     Known(Estimate),
     /// The value is at least this: some requests were given up before they were answered.
     AtLeast(f64),
     /// No estimate.
     Unknown {
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
         /// The least possible value, by the interval of a lower quantile.
         least: Option<f64>,
@@ -92,7 +92,7 @@ pub enum ExpectationVerdict {
     Undecided,
 }
 
-/// An expectation beside what was seen.
+/// An expectation with its measurement and verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The expectation.
@@ -121,7 +121,7 @@ pub struct MeasuredValues<'a> {
     /// The share of requests without a right answer; [`share_interval`](kendall_stats::share_interval) has its interval
     /// for independent requests.
     pub errors: Estimate,
-    /// The requests that were due and not turned away, over all trials.
+    /// The requests that were due and not rejected, over all trials.
     pub requests: u64,
 }
 
@@ -157,7 +157,7 @@ impl MeasuredValues<'_> {
 }
 
 impl Expectation {
-    /// Judges what was seen.
+    /// Judges a measured value.
     pub fn judge(&self, figure: Figure) -> Judged {
         let judged = |verdict, seen, at_least, why| Judged { expected: *self, verdict, seen, at_least, why };
         match figure {

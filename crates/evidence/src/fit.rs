@@ -2,7 +2,7 @@
 //!
 //! Every candidate is fitted on the lower loads and judged by how well it predicts the higher ones, which it has not
 //! seen; how well a curve goes through the points it was fitted to says little of what it predicts. Akaike's criterion
-//! stands beside, and decides between candidates that predict equally well.
+//! decides between candidates that predict equally well.
 //!
 //! The points come from a table of any tool ([`crate::table`]) or from kendall's own records. This module does no I/O.
 
@@ -44,11 +44,11 @@ pub struct KnownParameters {
     pub servers: Option<u32>,
     /// The time for which a request is under way outside of the station.
     pub delay_s: Option<f64>,
-    /// The most requests in it.
+    /// The station's capacity, in requests.
     pub capacity: Option<u64>,
 }
 
-/// Why there is no fit.
+/// The reason why there is no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoFit {
@@ -258,7 +258,7 @@ fn specs(samples: &[Sample], points: &[Observation], known: KnownParameters, scv
     specs
 }
 
-/// The service time as the best model has it, where no other source was used.
+/// The service time of the best model, where no other source was used.
 fn by_curve(candidates: &[Candidate], prior: Option<Prior>) -> Option<ServiceTime> {
     let candidate = candidates.iter().find(|candidate| matches!(candidate.model, Model::Served(_)))?;
     let service = candidate.parameters.iter().find(|parameter| parameter.quantity == Quantity::Service)?;

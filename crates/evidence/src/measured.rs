@@ -52,11 +52,11 @@ pub struct ClientSide {
     pub throughput_per_s: Estimate,
     /// The mean number of requests that are due and not yet answered.
     pub in_system: Estimate,
-    /// The share of all requests that is turned away or never answered.
+    /// The share of all requests that is rejected or never answered.
     pub lost: Estimate,
 }
 
-/// Why the rows make no answer.
+/// The reason why the rows make no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotMeasured {
     /// There is no trial, or none whose requests after the warm-up span any time.
@@ -72,7 +72,7 @@ pub enum NotMeasured {
         "none of the {requests} requests was answered, so there is no response time; check the server and its address"
     )]
     NothingAnswered {
-        /// How many were due after the warm-up.
+        /// The number of requests due after the warm-up.
         requests: u64,
     },
     /// The server sent no timestamps, so waiting cannot be separated from service. What the clients measured is valid.

@@ -58,7 +58,7 @@ pub struct Aim {
     pub errors_at_most: f64,
 }
 
-/// Why a rate is tried.
+/// The reason why a rate is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -68,7 +68,7 @@ pub enum Why {
     Longer,
     /// Because the last one was disturbed.
     Again,
-    /// To confirm what was found.
+    /// To confirm the result.
     Confirm,
 }
 
@@ -77,9 +77,9 @@ pub enum Why {
 pub struct Ask {
     /// Requests per second.
     pub rate_per_s: f64,
-    /// How many times as long as usual.
+    /// The length of the probe, as a multiple of the usual one.
     pub length: u32,
-    /// Why.
+    /// The reason for the probe.
     pub why: Why,
 }
 
@@ -129,7 +129,7 @@ pub struct PeakResult {
 pub struct Unfinished<E> {
     /// The result of the probes that finished.
     pub found: PeakResult,
-    /// Why no other probe was made.
+    /// The reason why no other probe was made.
     pub why: E,
 }
 

@@ -5,7 +5,7 @@
 //! was measured only where the station is another one, which shows in a few hundred requests.
 //!
 //! The station gets the instants at which the requests reached the server and what each kept a server busy, and nothing of
-//! how long any of them waited. What a request left late is added to its own prediction, for it is no doing of the station.
+//! how long any of them waited. The send lag of a request is added to its own prediction, since the station does not cause it.
 //! The delay outside, from the client and back to it, is added as one number for all requests: its median. So no measured
 //! waiting leaks into a prediction.
 
@@ -54,11 +54,11 @@ impl<'a> Rules<'a> {
 pub enum ArrivedBy {
     /// The server stamped when it had each request.
     Server,
-    /// By the client: when each was sent (or due, where that is unknown), and half the delay outside the station.
+    /// The client's instants: when each request was sent (or due, where that is unknown), and half the delay outside the station.
     Client,
 }
 
-/// A run beside its replay through one station.
+/// A run and its replay through one station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     /// The servers of the station.
@@ -74,24 +74,24 @@ pub struct Replay {
     pub left_out: u64,
     /// Requests that were answered and for which the replay had no room.
     pub turned_away: u64,
-    /// Requests that the server turned away and that found this room taken, as it was. A replay of unlimited room leaves them
-    /// out, as lost for another reason.
+    /// The number of requests that the server rejected and that found this capacity in use, as it was. A replay with unlimited capacity
+    /// leaves them out, as lost for another reason.
     #[serde(default)]
     pub refused_too: u64,
-    /// How much likelier it is who was turned away if this room decides than if chance does, as a logarithm.
+    /// The logarithm of the likelihood of the observed rejections if this capacity decides, relative to random rejections.
     #[serde(default)]
     pub refusal_evidence: f64,
     /// Whence the instants of arrival are known.
     pub arrived_by: ArrivedBy,
     /// The median delay outside the station, in seconds, which every prediction includes.
     pub delay_s: f64,
-    /// How far the predictions are from the measurement.
+    /// The errors of the predictions.
     pub fit: Fit,
     /// Each request that was compared, in order of arrival.
     pub pairs: Vec<Pair>,
 }
 
-/// Why a run cannot be replayed.
+/// The reason why a run cannot be replayed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NotReplayed {

@@ -1,4 +1,4 @@
-//! Instants and times of records, which are in nanoseconds, as the formulas want them.
+//! Conversion of the instants and times of records, which are in nanoseconds, to seconds.
 
 /// Nanoseconds in seconds.
 pub(crate) fn seconds(ns: i64) -> f64 {

@@ -47,7 +47,7 @@ use kendall_stats::{self as statistics, share_interval};
 use section::{Section, Sections};
 use series::Bins;
 
-/// The quantiles that a stream is asked for.
+/// The quantiles that a stream computes.
 pub const QUANTILES: [f64; 9] = [0.05, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
 /// Requests that were still out at the end are kept until the end is known, up to this number; beyond, they count as out until the last
@@ -159,8 +159,8 @@ impl Stream {
         }
     }
 
-    /// How many requests are counted, and how wide the interval of a response time is beside its value, to either side. `None`
-    /// where there are too few to say, and for what is no response time.
+    /// The number of counted requests, and the half-width of the interval of a response time relative to its value. `None` where there
+    /// are too few, and for measures that are not a response time.
     pub fn precision(&self, of: Measure) -> Option<Precision> {
         let sections = self.sections.since(i64::MIN);
         let (requests, value, interval) = match of {

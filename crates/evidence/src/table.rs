@@ -2,7 +2,7 @@
 //!
 //! A header is a quantity and its unit, such as `rate_per_s`, `response_mean_ms` or `response_p99_us`, or what people call it, such as `rps`
 //! or `p99_us`; the order is free, and a cell may be empty. Everything is converted to seconds here, so that no other module knows of units.
-//! Columns that are no known quantity are kept as labels of their rows. Lines that begin with `#` are comments.
+//! Columns that are not a known quantity are kept as labels of their rows. Lines that begin with `#` are comments.
 
 mod cells;
 mod column;
@@ -23,7 +23,7 @@ pub(crate) use name::{ALSO, canonical};
 pub struct Table {
     /// The points, in the order of the file.
     pub rows: Vec<Row>,
-    /// The headers that are no known quantity; each row keeps their cells as labels.
+    /// The headers that are not a known quantity; each row keeps their cells as labels.
     pub unknown: Vec<String>,
     /// The other headers that the table knows, each with the quantity that it stands for.
     #[serde(skip)]
@@ -36,12 +36,12 @@ pub struct Table {
 /// One measured point. Values that the table lacks are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
-    /// The file, where there are several or it is no table.
+    /// The file, where there are several or it is not a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line of the file, counted from 1; 0 of the output of a load generator, which is no row.
+    /// The line of the file, counted from 1; 0 of the output of a load generator, which is not a row.
     pub line: u64,
-    /// Header and cell of the columns that are no known quantity.
+    /// Header and cell of the columns that are not a known quantity.
     pub labels: Vec<(String, String)>,
     /// Requests offered per second by an open stream.
     pub rate_per_s: Option<f64>,
@@ -81,15 +81,15 @@ pub struct Row {
     pub backlog: Option<f64>,
     /// Time that passes outside the station, such as the link's round trip.
     pub delay_s: Option<f64>,
-    /// The share of the requests that was turned away or never answered.
+    /// The share of the requests that was rejected or never answered.
     pub lost: Option<f64>,
     /// How many requests were measured.
     pub requests: Option<f64>,
-    /// How long was measured.
+    /// The duration of the measurement.
     pub duration_s: Option<f64>,
 }
 
-/// Why a table cannot be read.
+/// The reason why a table cannot be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TableError {
@@ -141,7 +141,7 @@ impl Table {
     /// of those.
     ///
     /// # Errors
-    /// Fails on headers without a known quantity or unit, and on cells that are no possible number; each by line and
+    /// Fails on headers without a known quantity or unit, and on cells that are not a possible number; each by line and
     /// column.
     pub fn read(text: &str) -> Result<Self, TableError> {
         if let Some(outputs) = kendall_outputs::read(text)? {
@@ -195,7 +195,7 @@ impl Table {
         unknown.into_iter().chain(assumed).collect()
     }
 
-    /// The columns and what they were taken for, as a sentence for a table that says too little.
+    /// The columns and the quantities that they were taken for, as a sentence for a table with too few known columns.
     pub fn understood(&self) -> String {
         let known = self.known.iter().map(|(header, quantity)| format!("{header:?} ({quantity})"));
         let unknown = self.unknown.iter().map(|header| format!("{header:?} (not a known quantity)"));
@@ -230,7 +230,7 @@ impl Row {
         }
     }
 
-    /// The mean service time, as it stands there or as the inverse of the service rate.
+    /// The mean service time, as given or as the inverse of the service rate.
     pub fn service_s(&self) -> Option<f64> {
         self.service_mean_s.or_else(|| Some(1.0 / self.service_rate_per_s?))
     }

@@ -32,7 +32,7 @@ pub struct Experiment {
     /// The wanted width of the intervals; more blocks run until they are that narrow.
     pub precision: Option<Precision>,
     /// The limit for a disturbed trial, which is repeated: the share of the machine that other programs and the host of a virtual
-    /// machine took, beyond what is usual in the run.
+    /// machine took, beyond the usual share in the run.
     pub disturbed_over: f64,
     /// The expectations of the system.
     pub expected: Vec<ExpectedAt>,

@@ -26,7 +26,7 @@ use kendall_system::{Kind, Parameter, System, Value, nearest};
 /// Combinations above this are refused: such an experiment would not end.
 const MOST_COMBINATIONS: usize = 10_000;
 
-/// Why an experiment file cannot be used.
+/// The reason why an experiment file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ExperimentError {

@@ -110,7 +110,9 @@ pub(crate) fn asked(settings: &Settings) -> Result<Option<LinkSettings>, (&'stat
     if let Some(hops) = settings.word("hops") {
         let other = given().map(|(name, _)| name).chain(differing().map(|way| way.0)).next();
         return match other {
-            Some(name) => Err((name, "stands beside hops; give each hop all its settings there".into())),
+            Some(name) => {
+                Err((name, "cannot be set together with hops; give each hop all its settings there".into()))
+            }
             None => LinkSettings::read_row(hops).map(Some).map_err(named("hops")),
         };
     }

@@ -105,7 +105,7 @@ impl Load {
             } else {
                 format!("with {arrivals} arrivals")
             };
-            return Err((name, format!("means nothing {beside}; leave it out")));
+            return Err((name, format!("has no effect {beside}; leave it out")));
         }
         if let Some(Value::Share(_)) = settings.get("capacity") {
             return Err((

@@ -1,4 +1,4 @@
-//! How trials are watched, as `[probe]` says.
+//! The settings of `[probe]`, by which trials are watched.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ pub const ANSWER: &str = "answer.json";
 /// The most attempts at a trial.
 pub const MOST_ATTEMPTS: u32 = 2;
 
-/// Why a folder cannot be read as a run.
+/// The reason why a folder cannot be read as a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum RunError {

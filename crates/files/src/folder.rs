@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// How often to repeat an `openat2` that a rename elsewhere interrupted: the kernel then cannot exclude that `..` left the folder.
 const TRIES: u32 = 100;
 
-/// A folder that stays the same one if another user renames it or puts a link in its place.
+/// A folder that stays the same one if another user renames it or replaces it by a link.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 

@@ -11,7 +11,7 @@ pub struct LinkRow<'a> {
     pub time_ns: i64,
     /// "up" is from client to server, "down" back.
     pub direction: &'a str,
-    /// The hop, from 1, in the order in which packets of that direction cross them.
+    /// The hop, from 1, in the order in which packets of that direction cross the hops.
     pub hop: usize,
     /// Protocol and both addresses: "tcp 10.0.0.2:5012 > 10.0.0.1:40000".
     pub flow: &'a str,

@@ -22,7 +22,7 @@ pub struct Competition {
     pub wire_bytes_per_byte: Option<f64>,
     /// The queues on the way from server to client, a hop each.
     pub hops: Vec<Hop>,
-    /// The hops on the way from client to server; empty where no flow goes that way.
+    /// The hops on the way from client to server; empty where no flow goes in that direction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops_up: Vec<Hop>,
     /// The echoes before the flows began, and in the measured span.
@@ -118,13 +118,13 @@ fn span(ticks: &[Tick], from_ns: i64) -> Option<(&Tick, &Tick)> {
     Some((first, last))
 }
 
-/// The instant from which the flows of a run are measured: the end of the warm-up of the last of them.
+/// The instant from which the flows of a run are measured: the end of the warm-up of the last flow.
 pub fn measured_from_ns(about: &About, seen: &ClientRecord) -> i64 {
     let latest_s = about.flows.iter().map(|flow| flow.after_s).fold(0.0, f64::max);
     seen.from_ns.saturating_add(((about.warm_up_s + latest_s) * 1e9) as i64)
 }
 
-/// The results of the flows after the warm-up of the last of them.
+/// The results of the flows after the warm-up of the last one.
 ///
 /// # Errors
 /// Fails where the run was too short, or where the record has other flows than listed.

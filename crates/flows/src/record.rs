@@ -36,7 +36,7 @@ pub struct About {
     pub seed: u64,
     /// The kind of the echoes that run with the flows.
     pub echo: String,
-    /// The warm-up of the flows, from the start of the last of them.
+    /// The warm-up of the flows, from the start of the last one.
     pub warm_up_s: f64,
     /// The flows, in the order in which the user named them.
     pub flows: Vec<FlowAbout>,
@@ -101,7 +101,7 @@ pub struct ClientRecord {
     pub from_ns: i64,
     /// How long each connection took from its beginning to its first byte.
     pub handshakes_ns: Vec<i64>,
-    /// Why flows or handshakes failed.
+    /// The reason why flows or handshakes failed.
     pub failures: Vec<String>,
 }
 

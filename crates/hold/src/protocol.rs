@@ -32,7 +32,7 @@ pub enum Answer {
     Wrong,
 }
 
-/// A request as it goes over the wire. A nonce is not 0.
+/// Encodes a request. A nonce is not 0.
 pub fn encode_request(nonce: u64) -> [u8; REQUEST_BYTES] {
     nonce.to_be_bytes()
 }

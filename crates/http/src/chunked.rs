@@ -45,7 +45,7 @@ enum At {
 pub(crate) enum ChunkProgress {
     /// The decoder has consumed all bytes, and expects more.
     All,
-    /// The body ended after this many of them.
+    /// The body ended after this many bytes.
     Ended(usize),
     /// The body is not validly chunked.
     Malformed,

@@ -18,7 +18,7 @@ use crate::options::seconds;
 use crate::systems::SYSTEMS;
 use crate::{input, print};
 
-/// Where measured points come from, and what is known beside them.
+/// The source of measured points, and further data of it.
 #[derive(Args)]
 pub(crate) struct Measured {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or the folders of recorded loads of one server; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of

@@ -320,7 +320,7 @@ pub(crate) fn write_page(result: &TrialResult, folder: &Path) -> anyhow::Result<
     Ok(page)
 }
 
-/// The command without what is no parameter of a load.
+/// The command without arguments that are not parameters of a load.
 pub(crate) fn again(target: &str, asked: &TargetSettings, settings: &Settings) -> String {
     let defaults = Settings::defaults(LOAD);
     let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));

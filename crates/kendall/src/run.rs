@@ -129,7 +129,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Why the run of another person does not go on: with what it would start.
+/// The reason why the run of another person does not go on: with what it would start.
 fn foreign(lab: &Lab) -> String {
     let starts = lab.experiment().variables.iter().filter(|variable| variable.parameter.name == COMMAND);
     let commands: Vec<String> =
@@ -146,7 +146,7 @@ fn foreign(lab: &Lab) -> String {
     )
 }
 
-/// Leaves the page beside a run open until Ctrl-C. A run that was stopped may have been so from its page, so
+/// Leaves the page of a run open until Ctrl-C. A run that was stopped may have been so from its page, so
 /// that signal does not count; a second one ends the program in any case.
 fn serve_on(beside: Option<&Beside>, ctrl_c: &CtrlC) -> anyhow::Result<()> {
     let Some(beside) = beside else { return Ok(()) };

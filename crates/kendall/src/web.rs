@@ -1,4 +1,4 @@
-//! `kendall web`, and the page beside `kendall run --web`.
+//! `kendall web`, and the page of `kendall run --web`.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -80,7 +80,7 @@ pub(crate) fn web(options: &WebOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page beside a run, served by a separate process, so that what it takes counts as neither generator's nor run's, and so that the
+/// The page of a run, served by a separate process, so that what it takes counts as neither generator's nor run's, and so that the
 /// run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
 #[derive(Debug)]
 pub(crate) struct Beside(Child);
@@ -92,7 +92,10 @@ impl Beside {
         let Some(results) =
             folder.canonicalize().ok().and_then(|run| Some(run.parent()?.parent()?.to_owned()))
         else {
-            bail!("{} is not in a folder of results", folder.display());
+            bail!(
+                "{} is not in a folder of results; write the run into one with --results, or leave out --web",
+                folder.display()
+            );
         };
         let mut child = Command::new(program)
             .arg("web")
@@ -109,7 +112,9 @@ impl Beside {
         let stdout = child.stdout.take().expect("standard output is piped");
         BufReader::new(stdout).read_line(&mut line).context("cannot read the address of the page")?;
         let beside = Self(child);
-        let Some(url) = line.trim().strip_prefix(WATCH_AT) else { bail!("the page could not be served") };
+        let Some(url) = line.trim().strip_prefix(WATCH_AT) else {
+            bail!("the page could not be served, for the reason above; leave out --web to run without it")
+        };
         print::note(&format!("{WATCH_AT}{url}"));
         open::open(url);
         Ok(beside)

@@ -11,7 +11,7 @@ use std::fs;
 
 use kendall_analysis::{Disturbance, ForeignProgram, Surroundings};
 
-/// The kernel counts in ticks, and on each core a trial begins and ends within a tick; three ticks are no disturbance.
+/// The kernel counts in ticks, and on each core a trial begins and ends within a tick; three ticks do not count as a disturbance.
 const TICKS: f64 = 3.0;
 /// The number of busiest programs to keep; a sentence names the first.
 const PROGRAMS: usize = 5;

@@ -18,7 +18,7 @@ use crate::trial_error::TrialError;
 /// The largest body of a request.
 const MOST_BODY_BYTES: u64 = 64 << 20;
 
-/// Why an experiment cannot be run.
+/// The reason why an experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum LabError {

@@ -21,7 +21,7 @@ use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
 use crate::watching::keep;
 
-/// The target and the load, and what is measured and expected.
+/// The target and the load, with its measurements and expectations.
 #[derive(Clone, Copy)]
 pub struct LoadTrial<'a> {
     /// The target, as a URL.
@@ -32,7 +32,7 @@ pub struct LoadTrial<'a> {
     pub workload: &'a dyn Workload,
     /// The schedule of the requests.
     pub load: &'a Load,
-    /// The rate that 100 % stands for, in requests per second.
+    /// The rate of 100 %, in requests per second.
     pub capacity_per_s: Option<f64>,
     /// The seed of requests and arrivals.
     pub seed: u64,

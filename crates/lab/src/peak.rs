@@ -55,7 +55,7 @@ const GENERATOR_TRIES: u32 = 3;
 /// The rate of a light load, as a share of one server's rate.
 const LIGHT_SHARE: f64 = 0.05;
 
-/// Why no highest rate was found.
+/// The reason why no highest rate was found.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum PeakError {
@@ -88,7 +88,7 @@ pub struct PeakPlan {
     pub aim: Aim,
     /// The shortest probe.
     pub probe: Duration,
-    /// The search takes no longer than this; it then ends with what it knows.
+    /// The longest duration of the search; it then ends with the current result.
     pub budget: Duration,
     /// How to load the system.
     pub setting: PeakSetting,
@@ -155,7 +155,7 @@ pub struct Peak {
     pub unfinished: Option<UnfinishedBy>,
 }
 
-/// Why a search for a peak ended early.
+/// The reason why a search for a peak ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnfinishedBy {
@@ -170,7 +170,7 @@ pub enum UnfinishedBy {
 pub struct DisturbedProbes {
     /// The number of such probes.
     pub probes: usize,
-    /// The measurement of the worst of them.
+    /// The measurement of the most disturbed probe.
     pub worst: Surroundings,
 }
 

@@ -123,7 +123,7 @@ impl CaseResult {
     }
 }
 
-/// Why the laboratory could not be checked.
+/// The reason why the laboratory could not be checked.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum SelfcheckError {

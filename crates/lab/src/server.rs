@@ -37,7 +37,7 @@ pub fn stop_when_stdin_ends() {
     });
 }
 
-/// Why a server under test cannot be used.
+/// The reason why a server under test cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ServerError {
@@ -90,9 +90,9 @@ impl Server {
         let mut server =
             Self { process, address: ([0, 0, 0, 0], 0).into(), log: log.into(), _lifeline: lifeline };
         let line =
-            server.first_line(&hears, START_WITHIN).ok_or_else(|| server.not_ready("it said nothing"))?;
+            server.first_line(&hears, START_WITHIN).ok_or_else(|| server.not_ready("it printed nothing"))?;
         let address = line.strip_prefix(LISTENING).and_then(|address| address.trim().parse().ok());
-        server.address = address.ok_or_else(|| server.not_ready(&format!("it said {line:?}")))?;
+        server.address = address.ok_or_else(|| server.not_ready(&format!("it printed {line:?}")))?;
         Ok(server)
     }
 

@@ -1,4 +1,4 @@
-//! Why a trial fails.
+//! The reason why a trial fails.
 
 use kendall_link::LinkError;
 use kendall_load::LoadError;
@@ -7,7 +7,7 @@ use kendall_record::RecordError;
 
 use crate::server::ServerError;
 
-/// Why a trial could not be made.
+/// The reason why a trial could not be made.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum TrialError {

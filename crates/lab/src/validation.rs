@@ -1,4 +1,4 @@
-//! How right predictions are: low loads are measured, higher ones predicted before they are measured, and then measured.
+//! Validation of predictions: low loads are measured, higher ones predicted before they are measured, and then measured.
 //!
 //! Everything alternates in rounds, so that a drift of the machine falls on all loads alike. A prediction is on disk, with its time and
 //! its hash, before the first request of the load that it is about. A load during which other programs disturbed the machine is
@@ -141,7 +141,7 @@ pub struct ValidationReport {
     pub doubts: Vec<String>,
 }
 
-/// Why a validation ended.
+/// The reason why a validation ended.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ValidationError {
@@ -169,7 +169,7 @@ pub struct ExperimentServer<'a> {
     pub servers: LoadedServers,
 }
 
-/// Starts the server of an experiment's first combination, hands it to `use_it`, and stops it. `program` is the kendall program, which
+/// Starts the server of an experiment's first combination, passes it to `use_it`, and stops it. `program` is the kendall program, which
 /// serves it; its log goes to `folder`.
 ///
 /// # Errors

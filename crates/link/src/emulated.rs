@@ -116,7 +116,7 @@ impl EmulatedLink {
                 ended("");
                 return Err(LinkError::Refused(why));
             }
-            Ok(other) => return Err(ended(&format!("it said {other:?}; "))),
+            Ok(other) => return Err(ended(&format!("it replied {other:?}; "))),
             Err(error) => return Err(ended(&format!("{error}; "))),
         };
         let open = |file: String| {
@@ -192,7 +192,7 @@ impl EmulatedLink {
         addresses.into_iter().chain(mark).collect()
     }
 
-    /// Starts to forward packets. Writes a log of them beside `log` if there is one.
+    /// Starts to forward packets. Writes a log of them next to `log` if there is one.
     ///
     /// # Errors
     /// Fails where the settings are not possible, or where the log cannot be written.
@@ -240,7 +240,7 @@ impl EmulatedLink {
         match reply {
             Ok(Some(Reply::Refused(why))) => Err(LinkError::Refused(why)),
             Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(self.gone("it said nothing")),
+            Ok(None) => Err(self.gone("it replied nothing")),
             Err(error) => Err(self.gone(&error.to_string())),
         }
     }
@@ -253,7 +253,7 @@ impl EmulatedLink {
     }
 
     fn unexpected(&self, reply: &Reply) -> LinkError {
-        LinkError::Gone { how: format!("it said {reply:?}") }
+        LinkError::Gone { how: format!("it replied {reply:?}") }
     }
 
     /// Waits until the emulator has ended, and returns its status.

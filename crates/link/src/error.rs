@@ -1,4 +1,4 @@
-//! Why a link cannot be emulated.
+//! The reason why a link cannot be emulated.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kendall_linkmodel::Fault;
 use kendall_record::RecordError;
 
-/// Why a link cannot be emulated.
+/// The reason why a link cannot be emulated.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum LinkError {

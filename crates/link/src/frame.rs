@@ -20,7 +20,7 @@ const UDP: u8 = 17;
 pub(crate) struct Frame {
     bytes: Box<[u8; ETHERNET_BYTES + MTU_BYTES]>,
     length: usize,
-    /// Where the IP packet begins.
+    /// The offset of the IP packet.
     ip_at: usize,
 }
 

@@ -49,9 +49,8 @@ pub(crate) fn close_counted(device: &str, asked: &[Settings]) -> Result<HopCount
     let said = tc(&["-s", "-j", "qdisc", "show", "dev", device, "root"])?;
     close(device)?;
     let lossy = asked.iter().any(|hop| hop.loss != Loss::None);
-    counts(&said, lossy).ok_or_else(|| {
-        LinkError::Refused(format!("tc does not say what passed, or says it in other words: {said}"))
-    })
+    counts(&said, lossy)
+        .ok_or_else(|| LinkError::Refused(format!("tc printed no packet counts in the known form: {said}")))
 }
 
 fn close(device: &str) -> Result<(), LinkError> {

@@ -1,4 +1,5 @@
-//! A TUN device: what the kernel sends over it can be read from a file, and what is written to the file arrives at the kernel.
+//! A TUN device: packets that the kernel sends over it can be read from a file, and packets written to the file arrive at the
+//! kernel.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

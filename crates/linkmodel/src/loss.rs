@@ -88,7 +88,7 @@ impl Channel {
         Self { loss, bad, stream }
     }
 
-    /// A channel alone, in its steady state: for callers that lose something else than packets of a [`Link`](crate::Link).
+    /// A channel alone, in its steady state: for callers that lose other things than packets of a [`Link`](crate::Link).
     pub fn alone(loss: Loss, seed: u64) -> Self {
         Self::new(loss, Stream::new(seed, crate::random::Purpose::Loss))
     }

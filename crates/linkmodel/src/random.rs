@@ -7,17 +7,17 @@ use rand::RngExt as _;
 /// The purpose of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
-    /// Which packets are lost.
+    /// The loss of packets.
     Loss = 1,
     /// Which packets are damaged, and which of their bits.
     Corruption = 2,
-    /// Which packets arrive twice.
+    /// The duplication of packets.
     Duplication = 3,
     /// The difference of each delay from the set delay.
     Jitter = 4,
-    /// Which packets are held back.
+    /// The reordering of packets.
     Reordering = 5,
-    /// Which flow goes to which queue.
+    /// The choice of the queue for a flow.
     Hashing = 6,
     /// The seed of a link in a row of links.
     Hop = 7,

@@ -23,7 +23,7 @@ use crate::rate::{Piece, Rate};
 pub struct Settings {
     /// The time from when a packet's last bit leaves until it arrives, in ns.
     pub delay_ns: i64,
-    /// The variation of that between packets.
+    /// The variation of the delay between packets.
     pub jitter: Jitter,
     /// The rate at which packets are sent.
     pub rate: Rate,
@@ -33,13 +33,13 @@ pub struct Settings {
     pub queue_bytes: u64,
     /// The management of the queue.
     pub aqm: Aqm,
-    /// Which packets are lost.
+    /// The loss of packets.
     pub loss: Loss,
     /// The probability that one bit of a packet is flipped.
     pub corruption: f64,
     /// The probability that a packet arrives twice.
     pub duplication: f64,
-    /// Which packets are overtaken.
+    /// The reordering of packets.
     pub reorder: Option<Reorder>,
     /// The most bytes on the wire: memory, not a property of the link. Packets beyond it are dropped and counted.
     pub wire_bytes: u64,

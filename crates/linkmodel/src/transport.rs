@@ -44,7 +44,7 @@ impl Transport {
         differs: "datagrams carry no marks of congestion; a damaged one does not arrive, as its checksum is wrong",
     };
 
-    /// A relay of it, in words for the record.
+    /// The name of a relay of this transport, for the record.
     pub fn relay(self) -> String {
         format!("relay of {}", self.name)
     }

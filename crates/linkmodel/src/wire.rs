@@ -41,7 +41,7 @@ pub(crate) struct Wire<T> {
     held: VecDeque<HeldPacket<T>>,
     /// The number of packets that have passed without being held back.
     passed: u64,
-    /// When the last packet arrives.
+    /// The instant at which the last packet arrives.
     last_ns: i64,
     bytes: u64,
 }

@@ -45,7 +45,7 @@ pub(crate) struct Ledger<'a, C> {
     in_flight: u64,
     /// When the run first waited for the requests in flight.
     over_ns: Option<i64>,
-    /// When a request last ended.
+    /// The instant at which a request last ended.
     ended_ns: i64,
     tally: Tally,
     recent: Recent,

@@ -1,4 +1,5 @@
-//! The regularity of the sends: what is needed to judge the law of the gaps between them, in constant memory.
+//! The regularity of the sends: statistics that the law of the gaps between them is judged by, in constant
+//! memory.
 
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 use serde::{Deserialize, Serialize};

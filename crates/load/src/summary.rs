@@ -15,7 +15,7 @@ pub struct RunSummary {
     pub start_ns: i64,
     /// From the start until the last request was due or answered, drain included, in seconds.
     pub wall_s: f64,
-    /// From the start until the last request was due, in seconds.
+    /// The time from the start until the last request was due, in seconds.
     pub sending_s: f64,
     /// Requests that were due.
     pub sent: u64,
@@ -26,7 +26,7 @@ pub struct RunSummary {
     pub statuses: BTreeMap<u16, u64>,
     /// How late requests with a free connection were begun: the generator's own delay.
     pub lag: Lag,
-    /// The share of that delay in the response times.
+    /// The share of that lag in the response times.
     #[serde(default)]
     pub lag_share: LagShare,
     /// How late requests were passed to the kernel, including waiting for a connection and opening it.

@@ -1,4 +1,4 @@
-//! Counters during a run, in constant memory, and the summary of them.
+//! Counters during a run, in constant memory, and their summary.
 
 use std::collections::BTreeMap;
 

@@ -192,7 +192,7 @@ impl Output {
         Some((failed as f64 / requests as f64).min(1.0))
     }
 
-    /// A quantile, if the output has it.
+    /// A quantile, if the output contains it.
     pub fn quantile_s(&self, level: f64) -> Option<f64> {
         self.quantiles_s.iter().find(|(known, _)| (known - level).abs() < 1e-9).map(|(_, time_s)| *time_s)
     }

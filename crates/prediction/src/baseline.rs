@@ -11,7 +11,7 @@ use crate::observed::Observed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
-    /// The response time stays what it is at the highest measured load.
+    /// The response time stays as at the highest measured load.
     Same,
     /// A straight line over the utilisation.
     Line,
@@ -24,7 +24,7 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// All of them.
+    /// Every baseline.
     pub const ALL: [Self; 5] =
         [Self::Same, Self::Line, Self::Hyperbola, Self::Exponential, Self::Scalability];
 
@@ -43,7 +43,7 @@ impl Baseline {
 /// A baseline's predictions of the mean and of p99, in seconds; `None` where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BaselinePrediction {
-    /// Which one.
+    /// The baseline.
     pub baseline: Baseline,
     /// The mean response time.
     pub mean_s: Option<f64>,

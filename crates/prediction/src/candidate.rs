@@ -24,7 +24,7 @@ pub(crate) struct LevelLaw {
     pub(crate) rate_per_s: f64,
     pub(crate) services_s: Vec<f64>,
     classes: Vec<u32>,
-    /// Where each chunk ends.
+    /// The end of each chunk.
     ends: Vec<usize>,
 }
 

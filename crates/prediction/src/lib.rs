@@ -1,4 +1,4 @@
-//! From the requests of low loads to the distribution of response times at a load that was never measured.
+//! Predicts the distribution of response times at a load that was never measured from the requests of low loads.
 //!
 //! A curve through mean response times predicts means, with intervals that decide nothing near saturation. This crate uses every single
 //! response time instead:

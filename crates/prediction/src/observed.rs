@@ -206,11 +206,11 @@ pub struct Observed {
     pub(crate) levels: Vec<Level>,
     /// The capacity, if it was measured.
     pub(crate) capacity: Option<Capacity>,
-    /// The station of the server, where the record has it.
+    /// The station of the server, if the record names it.
     pub(crate) known: Option<KnownStation>,
 }
 
-/// Why there is nothing to predict from.
+/// The reason why there is nothing to predict from.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NothingObserved {

@@ -1,8 +1,8 @@
-//! Which stations the measurements allow, as draws.
+//! The stations that the measurements allow, as draws.
 //!
 //! Each draw weighs the chunks of the measured loads anew (Rubin's Bayesian bootstrap, 1981), takes the candidate that then scores best,
-//! and draws what is uncertain beside: the capacity, how the service time grows with load, and the speed of the machine at another time.
-//! Candidates that the data cannot distinguish so appear among the draws in proportion.
+//! and draws the other uncertain parameters: the capacity, the growth of the service time with load, and the speed of the machine at
+//! another time. Candidates that the data cannot distinguish so appear among the draws in proportion.
 
 use kendall_stats::random::{Purpose, Rng, stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};

@@ -1,4 +1,4 @@
-//! From the stations that the measurements allow to the response times of a run that has not been made.
+//! Predicts the response times of a future run from the stations that the measurements allow.
 
 use kendall_evidence::fit::{Slo, SloMeasure};
 use kendall_evidence::{RowClass, Visit};
@@ -75,7 +75,7 @@ pub struct Prediction {
     pub rate_per_s: f64,
     /// The requests of the run.
     pub requests: u64,
-    /// The mean response time, in seconds. Intervals contain what a run of that length measures, with 95 % probability.
+    /// The mean response time, in seconds. Intervals contain the mean of a run of that length with 95 % probability.
     pub mean_s: Estimate,
     /// Quantiles of the response time.
     pub quantiles: Vec<(f64, Estimate)>,
@@ -137,7 +137,7 @@ impl std::fmt::Display for Advice {
     }
 }
 
-/// Why there is no prediction.
+/// The reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoPrediction {

@@ -1,4 +1,4 @@
-//! How well a candidate predicts the responses of a load that it was not fitted on.
+//! The score of a candidate: how well it predicts the responses of a load that it was not fitted on.
 //!
 //! The held-out load's own arrivals go through the candidate station several times, with service times drawn anew. So each request has a
 //! predicted distribution, given the arrivals before and after it, and the continuous ranked probability score of the logarithm of its

@@ -1,11 +1,11 @@
-//! Why processes cannot be watched.
+//! The reason why processes cannot be watched.
 
 use std::io;
 use std::net::SocketAddr;
 
 use kendall_record::RecordError;
 
-/// Why processes cannot be watched.
+/// The reason why processes cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ProbeError {

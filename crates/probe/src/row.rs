@@ -47,7 +47,7 @@ pub enum ThreadState {
     BackEnd,
     /// Waiting for a file or a disk.
     Disk,
-    /// Waiting for something else.
+    /// The thread waits for another cause.
     Other,
 }
 

@@ -11,7 +11,7 @@ const NAMED_THREADS: usize = 12;
 /// The result of watching processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// From the first reading to the last, in seconds.
+    /// The time from the first reading to the last, in seconds.
     pub length_s: f64,
     /// The cost of watching.
     pub cost: Cost,
@@ -184,7 +184,7 @@ impl Places {
 pub struct Lock {
     /// The address of the lock in the server's memory.
     pub address: u64,
-    /// The share of the readings in which some thread waited for it.
+    /// The share of the readings in which some thread waited for the lock.
     pub share: f64,
     /// The mean number of waiting threads.
     pub waiters: f64,

@@ -29,7 +29,7 @@ const BATCH: usize = 120;
 /// The time limit for sending the remaining samples once the run is over.
 const AT_THE_END: Duration = Duration::from_secs(3);
 
-/// Why samples cannot be sent to a receiver.
+/// The reason why samples cannot be sent to a receiver.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The address is not valid.
@@ -40,7 +40,7 @@ pub enum PushError {
     Start {
         /// The receiver.
         url: String,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
 }

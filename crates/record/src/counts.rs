@@ -1,4 +1,4 @@
-//! The counters of a server's lifetime, such as the transactions of its store, in a file beside its stamps.
+//! The counters of a server's lifetime, such as the transactions of its store, in a file next to its stamps.
 //!
 //! A line has a count and its name, so that the file is readable, and a server in any language can write it.
 

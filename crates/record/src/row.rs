@@ -62,7 +62,7 @@ pub struct RequestRow {
     /// The time that it kept a worker of the server busy, in nanoseconds: `finished − started` without
     /// interruptions, plus passing on its answer.
     pub service: Option<i64>,
-    /// The part of that time that all requests have in common, if the server distinguishes it.
+    /// The part of the service time that all requests have in common, if the server distinguishes it.
     pub fixed: Option<i64>,
     /// The outcome of the request.
     pub outcome: Outcome,
@@ -73,7 +73,7 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
-    /// A request that was due at an instant and of which nothing else is known: of class 0, not sent, unanswered.
+    /// A request that was due at an instant, before it is sent: of class 0, not sent, unanswered.
     pub fn due(index: u64, scheduled: i64) -> Self {
         Self {
             index,

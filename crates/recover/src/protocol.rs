@@ -95,7 +95,7 @@ pub enum NoHead {
 }
 
 impl Head {
-    /// The request as it goes over the wire. Lengths beyond 65,535 and least lengths beyond 255 are truncated.
+    /// Encodes the request. Lengths beyond 65,535 and least lengths beyond 255 are truncated.
     pub fn encode(&self, dialect: Dialect) -> Vec<u8> {
         let (algorithm, digest, rest): (u8, &[u8], &[u8]) = match &self.hash {
             Hash::Sha1(digest) => (SHA1, digest, &[]),

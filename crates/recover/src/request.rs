@@ -75,8 +75,8 @@ pub enum RequestError {
     },
 }
 
-/// Sends an encrypted file of this many bytes and receives the decrypted one; returns the length of that. Calls `watch`
-/// with the progress.
+/// Sends an encrypted file of this many bytes and receives the decrypted one; returns its length. Calls `watch` with
+/// the progress.
 ///
 /// # Errors
 /// Fails if the server cannot be reached or does not answer, or files cannot be read or written.

@@ -177,7 +177,7 @@ pub struct Task {
 enum Stage {
     /// The search has tried this many candidates.
     Hunting { hunt: Box<Hunt>, tried: u64 },
-    /// Only the key is missing.
+    /// The password is known, and only the key is missing.
     Known(FoundPassword),
 }
 
@@ -368,7 +368,7 @@ impl Handler for Recover {
 /// The result of a request whose password is found. Its `Upload` makes the answer of it.
 type Answer = Option<Solved>;
 
-/// The key of a file, and what it cost.
+/// The key of a file, and the cost of its search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Solved {
     key: Key,

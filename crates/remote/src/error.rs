@@ -90,9 +90,9 @@ pub enum RemoteError {
         address: String,
         /// The client's public key.
         client: String,
-        /// The server's public key, as the client has it.
+        /// The server's public key in the client's settings.
         server: String,
-        /// The server's name, as the client has it.
+        /// The server's name in the client's settings.
         name: String,
     },
     /// The server refused the request.
@@ -111,7 +111,7 @@ pub enum RemoteError {
     /// The copy was stopped by a signal.
     #[error("interrupted. Run the same command again: it continues where this one ended")]
     Interrupted,
-    /// The peer does not keep to the protocol.
+    /// The peer broke the protocol.
     #[error("{0}")]
     Protocol(String),
     /// The connection.

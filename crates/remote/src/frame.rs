@@ -74,7 +74,7 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// A decoder that hands out frames of `data_kind` in pieces.
+    /// Makes a decoder that returns frames of `data_kind` in pieces.
     pub fn new(data_kind: u8) -> Self {
         Self { data_kind, partial: Vec::new(), spent: false, data_left: 0 }
     }

@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// A server, as a client has to know it.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The domain name that it goes by.
+    /// The domain name of the server.
     pub name: String,
     /// The host's public key.
     pub key: PublicKey,

@@ -15,7 +15,7 @@ const MAGIC: &[u8; 8] = b"kndremot";
 pub const HELLO: u8 = 1;
 /// The server's answer where it does not serve the client.
 pub const REFUSED: u8 = 2;
-/// Nothing, from an end that has had nothing else to send for a while.
+/// A sign of life, from an end that has had nothing else to send for a while.
 pub const ALIVE: u8 = 3;
 
 /// A service that a session requests.

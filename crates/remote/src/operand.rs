@@ -1,4 +1,4 @@
-//! How a command line names files: `HOST:PATH` at a server, and anything else here.
+//! File names on a command line: `HOST:PATH` at a server, and any other path on this machine.
 
 use std::path::PathBuf;
 

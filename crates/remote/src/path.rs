@@ -1,4 +1,4 @@
-//! Paths inside a copied tree: bytes, without anything that could lead out of it.
+//! Paths inside a copied tree: bytes, without any part that could lead out of it.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -33,7 +33,7 @@ pub struct Sessions {
     pub most_per_key: usize,
 }
 
-/// Connections of clients that are being refused, beside the sessions, at most.
+/// The largest number of connections of clients that are being refused, in addition to the sessions.
 const REFUSALS: usize = 64;
 
 /// How long the last packets of connections may take when the server ends.

@@ -19,7 +19,7 @@ use crate::opening::ALIVE;
 const PIECE: usize = 16 << 10;
 /// An end that has had nothing to send for this long says that it is there.
 pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(10);
-/// How long a peer may send nothing, unless the user says otherwise: several signs of life.
+/// The default time for which a peer may send nothing: several signs of life.
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The half of a stream that is read, with what has arrived of it and was not read yet.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::export::format::{Export, ExportError, Exported, Target};
 
-/// Every format. A new one is a file beside this one and a line here.
+/// Every format. A new one is a file next to this one and a line here.
 pub const FORMATS: [&dyn Export; 6] =
     [&csv::Csv, &json::Json, &parquet::Parquet, &hdr::Hdr, &openmetrics::OpenMetrics, &junit::JUnit];
 

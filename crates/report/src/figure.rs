@@ -1,4 +1,4 @@
-//! Figures: each says what is seen, shows it, and has its data as a table.
+//! Figures: each has a title, a drawing, and its data as a table.
 //!
 //! One convention everywhere: the measurement is black, formulas are lines, simulations are hollow markers; models differ by dash and
 //! shape, and by colour besides.
@@ -59,7 +59,7 @@ pub fn waiting(report: &Report) -> Option<Figure> {
     })
 }
 
-/// A figure and what it is called in files and classes.
+/// A figure and its name in files and classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// The name in one word: "throughput".

@@ -32,7 +32,7 @@ pub(crate) fn functions(folded: &[(String, u64)]) -> Vec<Function> {
     let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (stack, count) in folded {
         let frames: Vec<&str> = stack.split(';').collect();
-        // A profile without stacks has threads only; otherwise the thread is no function.
+        // A profile without stacks has threads only; otherwise the thread is not a function.
         let frames = if frames.len() > 1 { &frames[1..] } else { &frames[..] };
         for (at, frame) in frames.iter().enumerate() {
             // A function that calls itself is counted once.

@@ -1,4 +1,4 @@
-//! Figures, pages and tables of what the analysis of a run says.
+//! Figures, pages and tables of the analysis of a run.
 //!
 //! The analysis (`kendall_analysis::Report`) is drawn three ways: a [`terminal`] table, one self-contained HTML page ([`page`]) and
 //! pictures for a paper ([`paper`]). This crate computes no answers, judges nothing: every number and every sentence

@@ -93,7 +93,7 @@ pub fn load_page(found: &TrialResult) -> String {
     view.render().expect("rendering to a string fails only where a value's Display does")
 }
 
-/// The figures of that page that have something to show.
+/// The figures of that page that have data.
 pub fn load_figures(found: &TrialResult) -> Vec<Named> {
     let page = LoadPage::of(found);
     let cores = page.watched.as_ref().and_then(|watched| OneServer::of(watched).over_time);

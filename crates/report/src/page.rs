@@ -261,7 +261,7 @@ fn rows(report: &Report) -> Vec<Row> {
     rows
 }
 
-/// What one model says beside the measurement; its place is the caller's.
+/// The answer of one model and the measurement; its place is the caller's.
 fn row(report: &Report, point: &Point, model: Option<&Modelled>) -> Row {
     let cells = |quantity: &Quantity| {
         let measured = (quantity.of)(&point.measured);
@@ -288,7 +288,7 @@ fn row(report: &Report, point: &Point, model: Option<&Modelled>) -> Row {
     Row { place: Vec::new(), notation, cells: quantities(report).map(cells).collect(), reasons: Vec::new() }
 }
 
-/// Why models have no formula at a point: each reason once, with the models that it holds for.
+/// The reason why models have no formula at a point: each reason once, with the models that it holds for.
 fn reasons(point: &Point) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for model in &point.models {

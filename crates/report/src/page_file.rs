@@ -14,7 +14,7 @@ use crate::load::load_page;
 use crate::page::page;
 use crate::traffic::flows_page;
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum PageError {

@@ -25,7 +25,7 @@ const KEY: f64 = 42.0;
 /// Panels wider than this stand two in a row, others three.
 const WIDE: f64 = 400.0;
 
-/// A figure as an SVG file that stands alone.
+/// A figure as a self-contained SVG file.
 pub fn paper(figure: &Figure) -> String {
     let sizes: Vec<(f64, f64)> = figure.panels.iter().map(|panel| size(&panel.svg)).collect();
     let widest = sizes.iter().map(|size| size.0).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! A figure that stands alone, made of plots side by side, in the style of what it is for.
+//! A self-contained figure, made of plots side by side, in the style of its medium.
 //!
 //! Pictures for the command line. The figures of a report are in [`crate::figure`]; marks mean the same there and here: lines are
 //! formulas, hollow markers are simulations, discs are measurements.
@@ -102,7 +102,7 @@ pub enum Mark {
     Upright,
 }
 
-/// The size of a plot, which is smaller where letters and lines are to be larger beside it.
+/// The size of a plot, which is smaller where letters and lines must be larger relative to it.
 const SIZE: (f64, f64) = (560.0, 400.0);
 const SLIDES_SIZE: (f64, f64) = (400.0, 290.0);
 /// Room for the title.

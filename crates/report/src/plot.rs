@@ -61,7 +61,7 @@ pub(crate) struct Layer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "mark", rename_all = "snake_case")]
 pub(crate) enum Marks {
-    /// A line through points, x ascending; a `y` that is no number interrupts it.
+    /// A line through points, x ascending; a `y` that is not a number interrupts it.
     Line { x: Numbers, y: Numbers },
     /// A line that keeps its value until the next x.
     Step { x: Numbers, y: Numbers },

@@ -1,9 +1,9 @@
 //! The script of pages with plots: uPlot, which keeps scales, axes and selections, and our own, which draws and answers.
 //!
-//! It stands at the end of a page and takes up every `figure.chart` whose panels hold a plot as JSON beside its static drawing.
+//! It stands at the end of a page and takes up every `figure.chart` whose panels hold a plot as JSON in addition to its static drawing.
 //! It asks no network for anything, adds no global name, and leaves a drawing as it is where it cannot read its data.
 
-/// The script, to stand in one script element after all figures.
+/// The script, to be put into one script element after all figures.
 pub const SCRIPT: &str = concat!(
     "(() => {\n\"use strict\";\n",
     include_str!("../vendor/uplot/uPlot.iife.min.js"),

@@ -1,4 +1,4 @@
-//! How pages look and how they plot, for all that kendall makes.
+//! The styles of pages and plots of kendall.
 
 /// The style of pages and of figures.
 pub const STYLE: &str =

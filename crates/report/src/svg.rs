@@ -26,7 +26,7 @@ pub(crate) enum Anchor {
 pub(crate) enum Marker {
     Disc,
     Ring,
-    /// A ring with an arrow upwards: what was measured, and would have been more in a longer run.
+    /// A ring with an arrow upwards: a measured value that would have been larger in a longer run.
     Rising,
     /// A small dot, of which there may be thousands.
     Dot,

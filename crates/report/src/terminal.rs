@@ -189,7 +189,7 @@ fn write_assumptions(out: &mut String, report: &Report, width: usize, style: Sty
     }
 }
 
-/// A published table beside ours.
+/// A published table with our measurements.
 fn write_comparison(out: &mut String, comparison: &Comparison, width: usize, style: Style) {
     write_table(out, &comparison.title, &comparison.table, style);
     for sentence in &comparison.sentences {

@@ -13,7 +13,7 @@ const WIDTH: usize = 100;
 /// Longer names of sides have letters in their place.
 const LONGEST_NAME: usize = 16;
 
-/// The letters that stand for the names of sides, where one of these is too long for a table; empty where none is.
+/// The letters that abbreviate the names of sides, where one of these is too long for a table; empty where none is.
 pub fn names(comparison: &Comparison) -> Vec<(String, String)> {
     let mut names: Vec<&String> = Vec::new();
     for name in comparison.against.iter().flat_map(|against| [&against.base, &against.side]) {
@@ -134,7 +134,7 @@ pub fn shift(comparison: &Comparison) -> Option<Picture> {
     })
 }
 
-/// The most plots beside each other that a reader can compare.
+/// The largest number of plots next to each other that a reader can compare.
 const MOST_PLOTS: usize = 6;
 
 /// Against the quantiles of the first side, as Doksum (1974) draws it.

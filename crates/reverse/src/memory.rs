@@ -88,8 +88,9 @@ impl Answers {
         })
     }
 
-    /// The answer to a request, if the cache determines it. The outer `Some` means that it is known, the inner
-    /// one that there is a number. A number known to lie outside the range does not determine an answer.
+    /// The answer to a request, if the cache determines it. The outer `Some` means that the cache determines
+    /// it, the inner one that there is a number. A number known to lie outside the range does not determine an
+    /// answer.
     pub fn recall(&self, request: &Request) -> Option<Option<u64>> {
         let (found, spared) = lock(&self.found).get(&request.digest);
         let answer = match found {

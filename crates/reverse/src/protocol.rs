@@ -34,7 +34,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request as it goes over the wire.
+    /// Encodes the request.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..32].copy_from_slice(&self.digest);
@@ -65,7 +65,7 @@ impl Request {
     }
 }
 
-/// An answer as it goes over the wire.
+/// Encodes an answer.
 pub fn encode_answer(answer: u64) -> [u8; ANSWER_BYTES] {
     answer.to_be_bytes()
 }

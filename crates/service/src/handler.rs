@@ -1,5 +1,5 @@
-//! The interface between a system and the runtime: where a request ends, its work, how to do a piece of that, and the
-//! bytes of its answer.
+//! The interface between a system and the runtime: the end of a request, its work, a piece of that work, and the bytes
+//! of its answer.
 
 use kendall_station::Job;
 use prometheus_client::registry::Registry;

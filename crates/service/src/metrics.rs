@@ -30,11 +30,11 @@ pub(crate) enum Fate {
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Between two requests, by the client or after the last answer.
+    /// The connection ended between two requests, by the client or after the last answer.
     Finished,
-    /// By the client, in the middle of a request.
+    /// The client ended the connection in the middle of a request.
     Incomplete,
-    /// By the client, before the answer, or by an error of the network.
+    /// The client ended the connection before the answer, or the network failed.
     Reset,
     /// The client sent or read too little for too long.
     Deadline,

@@ -23,7 +23,7 @@ pub trait Message: Clone + Send + 'static {
 pub struct SessionLimits {
     /// The most messages that may wait until the client reads them.
     pub messages: usize,
-    /// The most bytes of those.
+    /// The largest number of bytes of these messages.
     pub bytes: usize,
     /// What happens to a push beyond these limits.
     pub when_full: WhenFull,

@@ -54,7 +54,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// A reader of it.
+    /// A reader of the body.
     pub fn read(self) -> Box<dyn Reader> {
         match self {
             Self::Bytes(bytes) => Box::new(WholeBody::new(bytes)),

@@ -62,7 +62,7 @@ pub(super) struct Arriving<'a> {
     classes: Vec<(f64, &'a Law)>,
     /// Whether all classes have the same law.
     alike: bool,
-    /// How many may still come, and how many have.
+    /// The number of customers that may still arrive, and the number that have.
     left: u64,
     taken: u64,
     class_rng: Rng,

@@ -49,11 +49,11 @@ impl Fate {
 }
 
 impl Traced {
-    /// From arrival to departure, in seconds.
+    /// The time from arrival to departure, in seconds.
     pub fn response_s(&self) -> f64 {
         self.departure_s - self.arrival_s
     }
 }
 
-/// Where a trace goes, if there is one.
+/// The destination of a trace, if there is one.
 pub(super) type Sink<'a> = Option<&'a mut dyn FnMut(&Traced)>;

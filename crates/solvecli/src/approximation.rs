@@ -1,4 +1,5 @@
-//! `--approximations`: a row for each of the textbooks' approximations of the wait, beside the simulation.
+//! `--approximations`: a row for each of the textbooks' approximations of the wait, and one for the
+//! simulation.
 
 use kendall_station::Estimate;
 use kendall_stats::number;

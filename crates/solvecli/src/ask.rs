@@ -62,7 +62,7 @@ pub struct Solve {
     #[arg(long, value_name = "METHOD", help_heading = "Output")]
     pub(crate) only: Option<AnswerMethod>,
 
-    /// Show the textbooks' approximations of the wait beside the simulation
+    /// Show the textbooks' approximations of the wait, with the simulation for comparison
     #[arg(long, help_heading = "Output")]
     pub(crate) approximations: bool,
 

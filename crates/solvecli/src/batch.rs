@@ -101,7 +101,7 @@ struct Layout {
     quantity: usize,
     value: usize,
     reason: usize,
-    /// Where a value that is given is kept.
+    /// The column for the given values.
     expected: Option<usize>,
     /// How many columns are given.
     given: usize,

@@ -1,4 +1,4 @@
-//! Stations beside each other as text.
+//! Text with stations next to each other.
 
 use kendall_report::terminal::percent;
 use kendall_station::{Answer, By, Estimate, Station};

@@ -7,7 +7,7 @@ use kendall_station::{Class, Kind, Law};
 
 use crate::written::{self, number, positive, positive_rate, positive_time_s};
 
-/// A class as it was written; what it does not say is as the station has it.
+/// A class as the user wrote it; missing parts are those of the station.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClassOption {
     name: String,
@@ -56,7 +56,7 @@ impl FromStr for ClassOption {
 }
 
 impl ClassOption {
-    /// Whether the class has a service time of its own.
+    /// Whether the class sets a service time.
     pub(crate) fn has_service(&self) -> bool {
         self.service_s.is_some()
     }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kendall_report::picture::{Picture, Style};
 
-/// Where to draw, and how.
+/// The destination of a drawing, and its style.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct Figure {
     /// Draw a figure as well; the name ends in .svg, .png or .pdf
@@ -66,7 +66,7 @@ fn file(text: &str) -> Result<File, String> {
 }
 
 impl Figure {
-    /// Draws, if that is asked for.
+    /// Draws the figure, if the user requested it.
     ///
     /// # Errors
     /// Fails where the file cannot be written, and on a machine without fonts where it is no SVG.
@@ -93,7 +93,7 @@ impl Figure {
         write(path, &bytes)
     }
 
-    /// Whether a figure is asked for.
+    /// Whether the user requested a figure.
     pub fn is_asked(&self) -> bool {
         self.figure.is_some()
     }

@@ -1,4 +1,4 @@
-//! How long a simulation runs, from which seed, and what it writes about single customers.
+//! Options of a simulation: its length, its seed, and its trace of single customers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl RunOptions {
     /// Simulates a station, and writes the trace that is asked for.
     ///
     /// # Errors
-    /// Fails where the trace cannot be written. That a station has no answer is no error of the command.
+    /// Fails where the trace cannot be written. That a station has no answer is not an error of the command.
     pub(crate) fn simulate(&self, station: &Station) -> anyhow::Result<Result<Answer, SimulationError>> {
         let classes = station.classes.iter().map(|class| class.name.clone()).collect();
         self.traced(classes, |sink| match sink {

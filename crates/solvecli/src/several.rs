@@ -1,4 +1,4 @@
-//! Several stations beside each other, and stations along a range: one table, one figure.
+//! Several stations next to each other, and stations along a range: one table, one figure.
 //!
 //! A formula answers where one is known, and the simulation elsewhere; the table marks who answered.
 
@@ -26,7 +26,7 @@ const LINE: u32 = 60;
 /// Answers the stations that these words name.
 ///
 /// # Errors
-/// Fails on what is no station, and on options that are of a single one.
+/// Fails on text that is not a station, and on options that only a single station takes.
 pub(crate) fn solve(words: &[&str], sweep: Option<&Sweep>, options: &Solve) -> anyhow::Result<ExitCode> {
     let notations = words.iter().map(|word| read(word)).collect::<anyhow::Result<Vec<_>>>()?;
     ensure!(

@@ -1,4 +1,4 @@
-//! `kendall solve`: a station, a network, a named model, or a table of rows, asked on the command line.
+//! `kendall solve`: answers for a station, a network, a named model, or a table of rows.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -69,7 +69,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     alone::solve(&station, options)
 }
 
-/// Whether nothing was said of a station or a model beside a file.
+/// Whether the command line has only a file, without options of a station or a model.
 fn self_contained(options: &Solve) -> bool {
     let none = options.station == StationOptions::default() && options.inputs.is_empty();
     none && !options.approximations

@@ -225,7 +225,7 @@ fn recorded_arrivals(path: &Path, notation: &Notation) -> anyhow::Result<Arrival
     );
     ensure!(
         notation.population.is_none(),
-        "{notation} has a closed population: its users determine the arrivals"
+        "{notation} has a closed population, whose users determine the arrivals: leave out --arrivals"
     );
     Arrivals::trace(&kendall_stdio::read(path)?).with_context(|| path.display().to_string())
 }

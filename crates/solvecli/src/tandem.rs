@@ -19,7 +19,7 @@ pub(crate) fn split(word: &str) -> Option<Vec<&str>> {
 /// Answers stations that each customer visits one after the other.
 ///
 /// # Errors
-/// Fails on what is no station, on what is stated of a station that can only be stated in a file, and where no such network can be.
+/// Fails on text that is not a station, on properties of a station that only a file can state, and on a network that is not valid.
 pub(crate) fn solve(word: &str, parts: &[&str], options: &Solve) -> anyhow::Result<ExitCode> {
     ensure!(!options.approximations, "--approximations needs one station");
     let notations = parts.iter().map(|part| read(part)).collect::<anyhow::Result<Vec<_>>>()?;

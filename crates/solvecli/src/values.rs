@@ -92,7 +92,7 @@ impl Quantity {
     }
 }
 
-/// The quantities that Kendall's notation leaves open, and those of it that may be given beside it.
+/// The quantities that Kendall's notation leaves open, and those of it that may be given in addition.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The station")]
 pub(crate) struct QuantityOptions {

@@ -73,7 +73,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The value of the quantile `p`, in seconds, if the summary has it.
+    /// The value of the quantile `p`, in seconds, if the summary contains it.
     pub fn quantile(&self, p: f64) -> Option<Estimate> {
         self.quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12).map(|quantile| quantile.value_s)
     }

@@ -90,7 +90,7 @@ pub enum Interrupted {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
-    /// Only while it serves.
+    /// The clock runs only while the server serves.
     #[default]
     Operating,
     /// Always, except under repair.

@@ -49,7 +49,7 @@ pub enum Knows {
     Size,
 }
 
-/// Which formulas hold for a discipline.
+/// The formulas that hold for a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formulas {
     /// The formulas for the order of arrival, with distributions.

@@ -1,4 +1,4 @@
-//! Networks of stations: where customers arrive, and where each goes next.
+//! Networks of stations: the arrivals of customers, and their routes.
 //!
 //! A [`Network`] is open, with arrivals at some of its nodes, or closed, with one population of users that think between
 //! an answer and the next request. A [`Station`] is a network of one node. The file format:
@@ -44,7 +44,7 @@ pub struct Network {
     /// The network's nodes.
     #[serde(rename = "station")]
     pub nodes: Vec<Node>,
-    /// Where customers go after each node.
+    /// The routes of customers after each node.
     #[serde(default)]
     pub routing: Routes,
     /// The users of a closed network; an open one has none.
@@ -102,7 +102,7 @@ pub enum WhenFull {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Population {
-    /// How many.
+    /// The number of users.
     pub count: u32,
     /// The time between an answer and the next request.
     pub think: Law,

@@ -238,7 +238,7 @@ pub(crate) struct Passing {
     rest_per_s: f64,
     /// The current stretch.
     at: usize,
-    /// When the current period began.
+    /// The instant at which the current period began.
     begun_s: f64,
     /// Λ since then.
     reached: f64,

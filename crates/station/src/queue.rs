@@ -189,15 +189,15 @@ impl<T> Queue<T> {
         self.insert(Entry { job, item, arrival }, arrival)
     }
 
-    /// Registers a job that has just arrived and goes straight into service. If it is interrupted, its position is by
-    /// this arrival.
+    /// Registers a job that has just arrived and starts service at once. If it is interrupted, its position is by this
+    /// arrival.
     #[inline]
     pub fn admit(&mut self, job: Job, item: T) -> Entry<T> {
         Entry { job, item, arrival: self.take_turn() }
     }
 
-    /// Puts back a job that was interrupted. It keeps its position by arrival, except under processor sharing, where it
-    /// goes behind all others.
+    /// Returns an interrupted job to the queue. It keeps its position by arrival, except under processor sharing, where
+    /// it goes behind all others.
     pub fn resume(&mut self, entry: Entry<T>) -> Ticket {
         let turn = if self.discipline.shares() { self.take_turn() } else { entry.arrival };
         self.insert(entry, turn)

@@ -15,7 +15,7 @@ pub struct BatchMeans {
     pub mean: f64,
     /// The 95 % interval of the mean, which is longer on the side to which the batches are skewed.
     pub interval: (f64, f64),
-    /// Half the width of that.
+    /// Half the width of the interval.
     pub half_width: f64,
     /// The number of batches.
     pub batches: usize,

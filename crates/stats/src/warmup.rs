@@ -5,7 +5,7 @@ use super::mean;
 /// The point at which to cut a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
-    /// The number of batches to drop at the front.
+    /// The number of batches to drop at the start.
     pub batches: usize,
     /// MSER there: the square of the standard error of the rest, its values taken as independent.
     pub value: f64,

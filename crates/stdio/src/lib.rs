@@ -85,7 +85,7 @@ pub fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
 /// The text of a file that the user named.
 ///
 /// # Errors
-/// Fails with the file's name where it cannot be read, is too long or is no text.
+/// Fails with the file's name where it cannot be read, is too long or is not text.
 pub fn read(path: &Path) -> anyhow::Result<String> {
     kendall_files::read_text(path, MOST_BYTES).with_context(|| format!("cannot read {}", path.display()))
 }

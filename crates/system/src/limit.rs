@@ -25,7 +25,7 @@ pub enum Demand {
     /// A request uses one unit for each connection that the load opens. The measured limit is the number of connections per
     /// second that the machine completes.
     Connections,
-    /// The server's counter of this name, in the file beside its stamps. The measured limit is the number per second that the
+    /// The server's counter of this name, in the file next to its stamps. The measured limit is the number per second that the
     /// machine completes.
     Counted(&'static str),
     /// Processor time. The measured demand is the core seconds of the mean request; the limit is the number of cores.

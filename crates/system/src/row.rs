@@ -1,4 +1,4 @@
-//! The row of a system: what is needed to serve it and to load it.
+//! The row of a system: how to serve it and how to load it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,17 +28,17 @@ pub struct System {
     pub home: Home,
     /// The options of `kendall serve NAME`, as `--name value`.
     pub server: &'static [Parameter],
-    /// The parameters of its workload.
+    /// The parameters of the system's workload.
     pub workload: &'static [Parameter],
-    /// The number of servers of its station, and their discipline.
+    /// The number of servers of the system's station, and their discipline.
     pub station: fn(&Settings) -> (Servers, Discipline),
-    /// The transport of its clients, by the settings of its workload.
+    /// The transport of the system's clients, by the settings of the workload.
     pub transport: fn(&Settings) -> Transport,
-    /// Creates its workload: the requests to send to a server, drawn from a seed.
+    /// Creates the system's workload: the requests to send to a server, drawn from a seed.
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
-    /// Serves it until a signal, or returns the reason why it cannot.
+    /// Serves the system until a signal, or returns the reason why it cannot.
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
-    /// The limits of the machine for it; [`no_limits`](crate::no_limits) if there are no known ones.
+    /// The limits of the machine for the system; [`no_limits`](crate::no_limits) if there are no known ones.
     pub limits: MachineLimits,
     /// The system's further commands at the terminal: `kendall NAME SUBCOMMAND`.
     pub subcommands: Subcommands,
@@ -97,7 +97,7 @@ pub struct Serving {
     pub listen: SocketAddr,
     /// The address of the metrics endpoint, if any.
     pub metrics: Option<SocketAddr>,
-    /// The file for the server's own stamps of each request, if any. The counters of the server go into the file beside it
+    /// The file for the server's own stamps of each request, if any. The counters of the server go into the file next to it
     /// at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
     /// Whether the server runs for a trial only: then it must not change the user's data.

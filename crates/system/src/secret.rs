@@ -45,7 +45,7 @@ fn marked() -> MutexGuard<'static, BTreeSet<String>> {
 }
 
 /// Marks the header, the parameter of a URL's query and the field of a body with this name as secret, in addition to the known
-/// ones. Conceal what was read before with [`Settings::conceal`](crate::Settings::conceal).
+/// ones. Conceal values that were read before with [`Settings::conceal`](crate::Settings::conceal).
 ///
 /// # Errors
 /// Fails if this cannot be such a name.

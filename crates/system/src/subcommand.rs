@@ -8,7 +8,7 @@ use crate::settings::Settings;
 /// The subcommands of a system.
 #[derive(Clone, Copy, Debug)]
 pub struct Subcommands {
-    /// A description of all of them, for the list of commands.
+    /// A description of all subcommands, for the list of commands.
     pub about: &'static str,
     /// The subcommands; empty for a system without any.
     pub all: &'static [Subcommand],

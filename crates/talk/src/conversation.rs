@@ -9,8 +9,8 @@ use crate::event::{Event, FileId, MOST_WAITING, SendError, Violation};
 use crate::files::{Files, Need};
 use crate::protocol::{Frame, MOST_TEXT, TalkId, VERSION};
 
-/// One side of a conversation. It outlives the connections that carry it: each begins with what either side has received, and
-/// what is missing is sent again.
+/// One side of a conversation, which outlives the connections that carry it: each begins with the numbers that either side
+/// has received, and missing messages are sent again.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     talk: TalkId,
@@ -43,7 +43,7 @@ struct Message {
     text: String,
 }
 
-/// Where the present connection is.
+/// The state of the present connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     /// No connection exists.
@@ -68,7 +68,7 @@ struct Due {
 }
 
 impl Conversation {
-    /// A talk in which nothing was said.
+    /// Makes a talk without messages.
     pub fn new(talk: TalkId) -> Self {
         Self {
             talk,
@@ -104,7 +104,7 @@ impl Conversation {
         }
     }
 
-    /// The user has seen the peer's messages up to this one.
+    /// Notes that the user has read the peer's messages up to this one.
     pub fn read(&mut self, through: u64) {
         let through = through.min(self.received);
         self.due.read |= through > self.read;

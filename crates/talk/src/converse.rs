@@ -19,7 +19,7 @@ const MOST_OUTGOING: usize = 64 << 10;
 /// How long the peer has to take the last bytes and to end its stream.
 const PARTING: Duration = Duration::from_secs(5);
 
-/// Why a conversation no longer runs over a stream.
+/// The reason why a conversation no longer runs over a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum End {
     /// One side has ended the talk, and the other side knows.
@@ -28,7 +28,7 @@ pub enum End {
     /// The connection is lost: on another one the conversation can go on.
     #[error("the connection to the peer is lost: {0}")]
     Lost(#[source] io::Error),
-    /// The peer's bytes are no frames.
+    /// The peer's bytes are not frames.
     #[error("the peer broke the protocol: {0}")]
     Malformed(#[from] Malformed),
     /// The peer's frames make no sense.

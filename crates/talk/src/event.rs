@@ -40,7 +40,7 @@ pub enum Event {
     Queued(u64),
     /// The peer's program has all messages up to this one.
     Delivered(u64),
-    /// The peer's user has seen all messages up to this one.
+    /// The peer's user has read all messages up to this one.
     Read(u64),
     /// The peer is typing.
     Typing,
@@ -89,7 +89,7 @@ pub enum Event {
     FileFailed {
         /// The file.
         file: FileId,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Bytes of a file that was taken; [`converse`](crate::converse) writes them, and reports [`Event::Progress`].
@@ -114,7 +114,7 @@ pub enum SendError {
     /// The text of the message is too long.
     #[error("a message has at most {MOST_TEXT} bytes, this one has {0}: send it in parts, or as a file")]
     TooLong(usize),
-    /// Too many wait.
+    /// Too many messages wait for the peer.
     #[error("{MOST_WAITING} messages wait for the peer to come back: try again when some are delivered")]
     Full,
     /// The talk is over.

@@ -19,7 +19,7 @@ const LEAST_GRANT: u64 = 64 << 10;
 pub(crate) enum Need {
     /// A piece of a file.
     Piece { file: u64, offset: u64, length: usize },
-    /// The digest of all of them.
+    /// The digest of all pieces.
     Sum { file: u64 },
 }
 

@@ -31,7 +31,7 @@ const MOST_ADDRESSES: usize = 8;
 /// What the dialling peer writes on the connection that it takes.
 const TAKEN: u8 = b'!';
 
-/// Which way the packets of a connection take.
+/// The path of the packets of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// Straight to the peer at this address.
@@ -46,7 +46,7 @@ pub enum MeetError {
     /// The socket cannot be had.
     #[error("cannot bind a UDP socket to {address}: {source}")]
     Bind {
-        /// Where to.
+        /// The address.
         address: SocketAddr,
         /// The error that the operating system reported.
         source: io::Error,

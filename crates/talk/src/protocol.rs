@@ -37,7 +37,7 @@ pub enum Frame {
     Hello {
         /// The protocol version of the sender.
         version: u8,
-        /// Which talk this connection belongs to.
+        /// The talk that this connection belongs to.
         talk: TalkId,
         /// The last message that the sender has received in it; 0 before the first.
         received: u64,
@@ -53,13 +53,13 @@ pub enum Frame {
     },
     /// The sender has received all messages up to this one.
     Received(u64),
-    /// The user has seen all messages up to this one.
+    /// The user has read all messages up to this one.
     Read(u64),
     /// The user is typing.
     Typing,
     /// The talk is over.
     Bye,
-    /// Something of a file.
+    /// A frame about a file.
     File {
         /// The file's number.
         file: u64,
@@ -68,7 +68,7 @@ pub enum Frame {
     },
 }
 
-/// Bytes that are no frame.
+/// Bytes that are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The length cannot be that of a frame.

@@ -21,7 +21,7 @@ pub enum Command {
         /// The text.
         text: String,
     },
-    /// The user has seen the peer's messages up to this one.
+    /// The user has read the peer's messages up to this one.
     Read(u64),
     /// The user is typing.
     Typing,
@@ -31,7 +31,7 @@ pub enum Command {
     Take {
         /// The number of the file.
         file: u64,
-        /// The name that the peer has given it. It is kept under a safe one, and beside a file that has it already.
+        /// The name that the peer has given it. The file is kept under a safe name, next to a file that has the name already.
         name: String,
         /// The folder in which the file must be kept.
         folder: PathBuf,
@@ -51,7 +51,7 @@ pub struct Side {
 type EventResult = Result<Event, SendError>;
 
 impl Side {
-    /// A side of a talk in which nothing was said.
+    /// Makes a side of a talk without messages.
     pub fn new(talk: TalkId) -> Self {
         Self { conversation: Conversation::new(talk), transfers: Transfers::new() }
     }
@@ -61,7 +61,8 @@ impl Side {
         self.conversation.waiting()
     }
 
-    /// Does what the user wants; what the user learns of it. While there is no connection, it is done on the next one.
+    /// Executes a command of the user; returns the events for the user. While there is no connection, it is executed
+    /// on the next one.
     pub fn obey(&mut self, command: Command) -> Vec<Result<Event, SendError>> {
         match command {
             Command::Send { sent_ms, text } => {

@@ -74,7 +74,7 @@ impl PeerStream {
 }
 
 impl PeerConnection {
-    /// Where the peer's packets come from.
+    /// The address from which the peer's packets arrive.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::CurveCp(connection) => connection.address(),

@@ -76,7 +76,7 @@ const TWICE: u32 = 1_300;
 /// The description of the file to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generate {
-    /// How much.
+    /// The size of the file.
     pub size: Size,
     /// The number of types; they are numbered from 0.
     pub types: u32,

@@ -36,14 +36,14 @@ pub struct OpenOptions {
     pub index_memory_bytes: u64,
     /// The number of threads that read and index.
     pub threads: usize,
-    /// Whether the index is saved beside the file.
+    /// Whether the index is saved next to the file.
     pub saving: Saving,
 }
 
 /// Whether an index is saved for the next time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Saving {
-    /// In a file beside the data, with `.index` after its name.
+    /// The index is saved next to the data, with `.index` after its name.
     #[default]
     Beside,
     /// An existing index is read; text that it does not cover is scanned, and no index is built.
@@ -68,8 +68,8 @@ impl Default for OpenOptions {
 pub struct IndexSource {
     /// The number of shards that were built.
     pub shards_built: usize,
-    /// The number of shards that were read from the file beside the data.
+    /// The number of shards that were read from the file next to the data.
     pub shards_read: usize,
-    /// Why the index is not saved, or was not read.
+    /// The reason why the index is not saved, or was not read.
     pub fault: Option<String>,
 }

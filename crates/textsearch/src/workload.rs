@@ -42,7 +42,7 @@ pub enum Requests {
     Drawn {
         /// The number of different requests.
         patterns: usize,
-        /// How often each family is drawn.
+        /// The shares of the families.
         mix: Mix,
         /// Whether patterns are written for servers that match whole sentences.
         wrapping: Wrapping,

@@ -1,4 +1,4 @@
-//! The textbooks' approximations of the mean waiting time, each with what is known of its error, so that they can be compared.
+//! The textbooks' approximations of the mean waiting time, each with its known error, so that they can be compared.
 
 use kendall_station::{Arrivals, Station};
 use serde::Serialize;

@@ -63,7 +63,7 @@ pub struct ClosedAnswer {
     pub source: &'static str,
     /// Requests per second.
     pub throughput_per_s: f64,
-    /// From the end of thinking to the answer, in seconds.
+    /// The time from the end of thinking to the answer, in seconds.
     pub response_s: f64,
     /// In the order of the network.
     pub stations: Vec<ClosedStationAnswer>,

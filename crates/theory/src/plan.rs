@@ -35,7 +35,7 @@ const EXTRA: f64 = 1.1;
 /// The cost of measuring a station to a wanted precision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The wanted half-width of the 95 % interval of the mean response time, as a share of that mean.
+    /// The requested half-width of the 95 % interval of the mean response time, as a share of that mean.
     pub precision: f64,
     /// The source of the variances.
     pub basis: Basis,
@@ -59,7 +59,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// By theory.
+    /// The length follows from theory.
     Exact,
     /// By batch means of a simulation.
     Pilot {

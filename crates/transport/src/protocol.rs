@@ -84,7 +84,7 @@ impl Default for Pattern {
 }
 
 impl Pattern {
-    /// The bytes from one position of a transfer to another, at most [`PIECE_BYTES`] of them.
+    /// The bytes of a transfer between two positions, at most [`PIECE_BYTES`].
     pub fn piece(&self, places: Range<u64>) -> &[u8] {
         let from = (places.start % PERIOD as u64) as usize;
         let length = places.end.saturating_sub(places.start).min(PIECE_BYTES as u64) as usize;

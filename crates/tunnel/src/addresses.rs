@@ -25,7 +25,7 @@ pub struct Pool {
     v6: Option<Ipv6Net>,
 }
 
-/// The addresses of one client, and of the server beside it.
+/// The addresses of one client, and of the server at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assigned {
     /// The client's IPv4 address, in its network.

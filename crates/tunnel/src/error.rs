@@ -77,7 +77,7 @@ pub enum TunnelError {
     /// The server refused the client.
     #[error("the server refused: {0}")]
     Refused(String),
-    /// The peer does not keep to the protocol.
+    /// The peer broke the protocol.
     #[error("{0}")]
     Protocol(String),
     /// The connection is lost.

@@ -22,7 +22,7 @@ const ECN: u8 = 0x80;
 /// The most datagrams that the kernel joins (`UDP_MAX_SEGMENTS` of Linux).
 const MOST_DATAGRAMS: usize = 128;
 
-/// Where the 16-bit fields are.
+/// The positions of the 16-bit fields.
 const WORDS: [usize; 4] = [2, 4, 6, 8];
 
 /// A packet with its header as the kernel takes it, of one from the wire.

@@ -66,7 +66,7 @@ fn tcp(packet: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// Where the value of the option is.
+/// The position of the option's value.
 fn segment_size(tcp: &[u8], end: usize) -> Option<usize> {
     let mut at = 20;
     while at < end {

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use crate::error::TunnelError;
 
-/// Sends networks through a device, but for the address of the server: packets to it keep the way that they have beside the tunnel.
+/// Sends networks through a device, but for the address of the server: packets to it keep their route outside the tunnel.
 pub(crate) fn add(networks: &[IpNet], server: Option<IpAddr>, device: &str) -> Result<(), TunnelError> {
     let mut lines = String::new();
     for network in networks {
@@ -29,7 +29,7 @@ fn parts(network: IpNet, server: Option<IpAddr>) -> Result<Vec<IpNet>, TunnelErr
     let own = destinations("root", network)?;
     let parts = match server.filter(|server| network.contains(server)) {
         Some(server) if !has_longer(network, server)? => without(network, server),
-        // The longer prefix counts: the server stays beside the tunnel, and the halves of a network go before the network.
+        // The longer prefix counts: the server stays outside the tunnel, and the halves of a network go before the network.
         _ if own.contains(&network) => halves(network).collect(),
         _ => vec![network],
     };

@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The number of its last lines that the page shows after a failure.
 const LINES_SHOWN: usize = 8;
 
-/// Why a run cannot be stopped or resumed.
+/// The reason why a run cannot be stopped or resumed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ActionError {
     #[error("this run is not running, so there is nothing to stop")]

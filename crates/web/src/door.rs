@@ -20,7 +20,7 @@ pub(crate) struct Door {
     readers: Readers,
 }
 
-/// Which clients may read.
+/// The clients that may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// All clients that can reach the address.

@@ -1,10 +1,10 @@
-//! Why the site cannot be served.
+//! The reason why the site cannot be served.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the site cannot be served.
+/// The reason why the site cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum WebError {

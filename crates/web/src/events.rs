@@ -1,4 +1,4 @@
-//! The state of a run as server-sent events: first everything known, then what is new. Each event has a number, from which a
+//! The state of a run as server-sent events: first everything known, then the changes. Each event has a number, from which a
 //! browser that lost the connection continues.
 
 use std::convert::Infallible;

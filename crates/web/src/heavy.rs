@@ -11,7 +11,7 @@ const WAIT: Duration = Duration::from_secs(60);
 /// The most requests that wait.
 const MOST_WAITING: usize = 8;
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HeavyError {
     #[error("the server is busy with other requests; try again")]

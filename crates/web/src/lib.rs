@@ -57,12 +57,12 @@ pub struct Site {
     pub systems: &'static [System],
 }
 
-/// When a site stops.
+/// The event that stops a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// On SIGINT or SIGTERM.
+    /// SIGINT or SIGTERM.
     Signal,
-    /// On one of these, or at the end of standard input: the site then does not outlive the program that started it.
+    /// One of these signals, or the end of standard input: the site then does not outlive the program that started it.
     SignalOrEndOfInput,
 }
 

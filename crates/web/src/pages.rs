@@ -110,7 +110,7 @@ pub(crate) struct ComparePage<'a> {
     pub(crate) left_out: Vec<String>,
     /// How each quantile is shifted, as an image.
     pub(crate) shift: Option<String>,
-    /// Why there is no comparison to show.
+    /// The reason why there is no comparison to show.
     pub(crate) why: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The machine's limits beside what trials used of them.
+//! The machine's limits, and the parts of them that trials used.
 
 use kendall_record::Outcome;
 

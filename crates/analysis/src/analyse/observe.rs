@@ -1,4 +1,4 @@
-//! From records to the points that a model is fitted to.
+//! Reads the points that a model is fitted to from records.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Whether a prediction is what was measured, and which assumption on service times the measurement contradicts.
+//! Agreement of predictions with measurements, and the assumption on service times that a measurement
+//! contradicts.
 
 use kendall_station::{Answer, Estimate, Kind, Notation};
 

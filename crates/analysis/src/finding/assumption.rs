@@ -89,7 +89,7 @@ pub fn table(checks: &[Checked]) -> Table {
     Table { head, rows: by_check(checks).into_iter().map(row).collect() }
 }
 
-/// A p-value to two digits, and no smaller than what it is good for.
+/// Formats a p-value with two digits, and no smaller than its precision.
 pub fn chance(p_value: f64) -> String {
     if p_value < 1e-4 { "< 0.0001".to_owned() } else { significant(p_value, 2) }
 }

@@ -14,7 +14,7 @@ use crate::report::point::Point;
 /// The number of levels compared with the first: those that differ most from it.
 const MOST: usize = 2;
 
-/// The mean response times with one level of a factor, over those with its first level, all else being the same.
+/// The ratio of mean response times at one level of a factor to those at its first level, with all other factors equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
 pub struct Contrast {
@@ -29,7 +29,7 @@ pub struct Contrast {
     pub of: usize,
 }
 
-/// The levels of the first factor with categories, each beside the first of them; none where the points have no line of
+/// The levels of the first factor with categories, each compared with the first; none where the points have no line of
 /// numbers to go along, or one factor only.
 pub(super) fn contrasts(report: &Report) -> Vec<Contrast> {
     let others = report.factors.iter().skip(1);

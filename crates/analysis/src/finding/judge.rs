@@ -1,4 +1,4 @@
-//! Decides what is worth a sentence. Each threshold stands here, once, with its reason.
+//! Decides which results are worth a sentence. Each threshold is defined here, once, with its reason.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::report::trial::{TrialLine, WarmupBy};
 const LITTLE: f64 = 0.005;
 /// Above this utilisation the time to reach a steady mean grows as 1/(1 − ρ)².
 const NEARLY_FULL: f64 = 0.9;
-/// Service this much longer under load is no sampling error.
+/// Service this much longer under load is not a sampling error.
 const LOAD_DEPENDENT: f64 = 1.15;
 /// If the trials are independent, an interval this narrow has this probability.
 const CHANCE: f64 = 1e-3;
@@ -293,7 +293,7 @@ fn load_dependence(report: &Report, points: &[&Point]) -> Option<Finding> {
     })
 }
 
-/// Why a model has no formula at points that are stable, if there is such a point.
+/// The reason why a model has no formula at points that are stable, if there is such a point.
 fn without_formula(report: &Report, notation: &str) -> Option<Finding> {
     let steady = report.points.iter().filter(|point| utilisation(point) < 1.0);
     steady.filter_map(|point| point.model(notation)).find_map(|model| match &model.formula {

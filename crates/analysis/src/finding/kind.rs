@@ -15,7 +15,7 @@ use crate::finding::tail::TailMiss;
 use crate::machine_limits::Binding;
 use crate::replay::{Replayed, times_narrower};
 
-/// Something found in a report, worded by `Display`. A place is a point in words, such as "80/s".
+/// A finding of a report, worded by `Display`. A place is a point in words, such as "80/s".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "finding")]
 #[non_exhaustive]
@@ -59,7 +59,8 @@ pub enum Finding {
     NearlyFull { place: String, utilisation: f64, also: Vec<String> },
     /// Service takes longer under load.
     LoadDependent { low: String, low_s: f64, high: String, high_s: f64 },
-    /// A part of the service is the same for every request, by the server's own stamps: where it is most of it.
+    /// A part of the service is the same for every request, by the server's own stamps: the point at which its share is
+    /// largest.
     FixedCost { place: String, fixed_s: f64, service_s: f64 },
     /// Most of the response time passes outside the station.
     MostlyDelay { place: String, delay_s: f64, response_s: f64 },
@@ -329,7 +330,9 @@ impl Finding {
                     f,
                     "At {place} response times grow while the trials run, from {first} in the first half to {second} "
                 )?;
-                f.write_str("in the second: the mean depends on how long the trials are.")
+                f.write_str(
+                    "in the second: the mean depends on how long the trials are. Measure at a lower rate.",
+                )
             }
             Self::Disturbed { what, trials } => {
                 let what = what.trim_end_matches('.');
@@ -345,7 +348,10 @@ impl Finding {
                     f,
                     "Little's law is broken in {count}: in {worst} the mean number in the system and throughput × "
                 )?;
-                write!(f, "mean response differ by {gap}. Requests or instants are missing from the record.")
+                write!(
+                    f,
+                    "mean response differ by {gap}. Requests or instants are missing from the record: measure again."
+                )
             }
             Self::NotConserved { trial, sent, ended } => {
                 write!(

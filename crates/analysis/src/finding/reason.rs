@@ -1,4 +1,4 @@
-//! Who predicts a number, and why a prediction misses.
+//! The method of a prediction, and the reason why it misses.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub enum Trend {
     Steady,
 }
 
-/// Why a model misses: the assumption that broke.
+/// The reason why a model misses: the assumption that broke.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Reason {

@@ -39,7 +39,7 @@ impl GeneratorVerdict {
         }
     }
 
-    /// The verdict in a sentence, and what else is to be remarked on.
+    /// The verdict in a sentence, with further remarks.
     pub fn headline(&self) -> String {
         let remarks = self.remarks.iter().filter(|_| self.limits.is_empty());
         remarks.fold(self.verdict(), |line, remark| format!("{line} Remark: {remark}."))

@@ -1,11 +1,11 @@
-//! The verdict on the generator as data, as a trial's `answer.json` has it.
+//! The verdict on the generator as data, as in a trial's `answer.json`.
 
 use kendall_load::Timing;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::{Stalls, Surroundings};
 
-/// Who limited a run, and what that is judged by.
+/// The verdict on what limited a run, with its checks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorVerdict {
     /// Whether the run can be trusted.
@@ -28,7 +28,7 @@ pub enum Trust {
     /// Every check held.
     #[default]
     Trustworthy,
-    /// The generator did its part, and still something may have changed what was seen.
+    /// The generator kept up, but other causes may have changed the measurement.
     Doubtful,
     /// The figures describe the generator as much as the server.
     GeneratorLimited,
@@ -38,9 +38,9 @@ pub enum Trust {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
-    /// The rate of the sends beside that of the schedule.
+    /// The rate of the sends, compared with that of the schedule.
     Rate,
-    /// How late requests with a free connection were begun.
+    /// The lag of requests with a free connection.
     Lag,
     /// The share of a core that the generator used.
     Processor,
@@ -65,7 +65,7 @@ pub struct Check {
     pub asked: String,
     /// The measured value, in words.
     pub found: String,
-    /// Whether that is so; `None` where there is too little to say, or nothing was asked.
+    /// Whether the property held; `None` where there are too few requests, or nothing was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
 }
@@ -113,7 +113,7 @@ pub enum Limit {
     },
     /// Connections failed, and requests with them, because it had no port or file left.
     OwnFailures {
-        /// How many.
+        /// The number of requests that waited.
         count: u64,
     },
     /// The generator's counts contradict Little's law.
@@ -148,7 +148,7 @@ pub enum Doubt {
     Stalled(Stalls),
     /// Requests waited in the generator for a free connection.
     Connections {
-        /// How many.
+        /// The number of requests that waited.
         waited: u64,
         /// The number of requests that were sent.
         sent: u64,
@@ -158,23 +158,23 @@ pub enum Doubt {
     },
     /// Requests ended unsent, because too many waited for a connection already.
     TurnedAway {
-        /// How many.
+        /// The number of requests.
         count: u64,
     },
     /// Requests were still out when the run ended.
     Unanswered {
-        /// How many.
+        /// The number of requests.
         count: u64,
     },
     /// The generator took more of a full machine than the server.
     Crowding(Crowding),
 }
 
-/// Why requests waited for a connection.
+/// The reason why requests waited for a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitCause {
-    /// Nothing else was seen: more connections may help.
+    /// No other cause was measured: more connections may help.
     #[default]
     Connections,
     /// Other programs had the machine, or it stalled: more connections do not help.

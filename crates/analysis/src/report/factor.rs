@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Something that was varied.
+/// A factor of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// The factor's name, as in the experiment file: "rate".
@@ -26,7 +26,7 @@ pub enum FactorKind {
     /// Along a line of numbers.
     #[default]
     Number,
-    /// The levels are categories, shown one beside another.
+    /// The levels are categories, shown next to each other.
     Category,
 }
 

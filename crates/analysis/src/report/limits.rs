@@ -14,7 +14,7 @@ pub struct LimitsUsed {
     pub throughput_per_s: f64,
     /// Each limit, in the order of the system, and the processors at the end.
     pub uses: Vec<LimitUse>,
-    /// Why other limits are missing, as sentences.
+    /// The reason why other limits are missing, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }

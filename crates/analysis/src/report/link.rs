@@ -1,4 +1,4 @@
-//! The emulated link of a trial: what was asked of it, and what was measured.
+//! The emulated link of a trial: its requested settings, and their measurement.
 
 use kendall_station::Estimate;
 use kendall_stats::number::{percent, significant, time};
@@ -16,8 +16,8 @@ pub struct TrialLink {
     pub differs: Option<String>,
     /// Each of its properties, each way.
     pub properties: Vec<LinkProperty>,
-    /// How much later than the model says packets left during the trial: half of them, 99 of 100, and the latest, in s.
-    /// `None` where none left.
+    /// The lateness of packets relative to the model during the trial: of half of them, of 99 of 100, and of the
+    /// latest, in s. `None` where none left.
     pub late_s: Option<[f64; 3]>,
 }
 
@@ -42,7 +42,7 @@ pub struct LinkProperty {
 pub enum LinkQuantity {
     /// How long a packet takes, in s.
     Delay,
-    /// The standard deviation of that, in s.
+    /// The standard deviation of the delay, in s.
     Jitter,
     /// Bits per second.
     Rate,

@@ -41,7 +41,7 @@ pub struct Point {
     pub utilisation_offered: Option<f64>,
     /// Set where response times grow while the trials run, so that their mean depends on how long that is.
     pub growing: Option<Growth>,
-    /// From the first request due to the last answer of a trial, over the trials.
+    /// The time from the first due time to the last answer of a trial, over the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_time_s: Option<Estimate>,
     /// The trials' own arrivals and service times replayed through candidate stations, their pairs perhaps thinned; `None` if the
@@ -56,7 +56,7 @@ pub struct Point {
 /// The answers of one model, by formula and by simulation, for comparison with the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modelled {
-    /// The station in Kendall's notation, as it stands in the experiment.
+    /// The station in Kendall's notation, as written in the experiment.
     pub notation: String,
     /// The answer of queueing theory.
     pub formula: Modelling,
@@ -100,11 +100,11 @@ pub struct ServiceSeen {
     pub mean_s: f64,
     /// The squared coefficient of variation of the service times: variance / mean².
     pub scv: f64,
-    /// How many there are.
+    /// The number of service times.
     pub n: u64,
 }
 
-/// A histogram of service times, and what laws expect of it.
+/// A histogram of service times, and the shares that laws expect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceSpread {
     /// The ends of its intervals, ascending; there are two or more.
@@ -154,8 +154,8 @@ pub struct ExpectedWidth {
     /// The expected width for the mean waiting time, in seconds, where requests wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_s: Option<f64>,
-    /// The chance that the trials' means spread as little as they did, or less; `None` if the trials are too few or too short for
-    /// theory.
+    /// The probability that the trials' means spread as little as they did, or less; `None` if the trials are too few or too
+    /// short for theory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Figures that others published, and what was measured beside them.
+//! Published figures, and our measurements of the same.
 
 use kendall_experiment::Measure;
 use kendall_station::Estimate;
@@ -16,7 +16,7 @@ pub struct Published {
     pub measure: Measure,
     /// The unit of the values: one of [`Measure::units`].
     pub unit: String,
-    /// The levels of those rows to which the others are put in relation; empty for none.
+    /// The levels of the rows that the others are compared with; empty for none.
     pub baseline: Vec<(String, String)>,
     /// The figures.
     pub rows: Vec<PublishedRow>,

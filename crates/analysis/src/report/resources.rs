@@ -17,7 +17,7 @@ pub struct Resources {
     pub summary: Summary,
     /// The resource that limited the server.
     pub limit: Option<Bottleneck>,
-    /// Where the time of one request went in it.
+    /// The split of the time of one request in the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<RequestSplit>,
     /// The stacks of the server, where they were sampled.

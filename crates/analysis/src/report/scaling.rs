@@ -29,9 +29,9 @@ pub struct Knee {
 /// The universal scalability law, fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UslSeen {
-    /// The law with its parameters and their intervals, as a sentence has it.
+    /// The law with its parameters and their intervals, in words.
     pub words: String,
-    /// Users and the throughput that the law says they get, per second.
+    /// Users and the throughput that the law predicts for them, per second.
     pub line: Vec<(f64, f64)>,
     /// Users and requests per second where it is largest; `None` where it grows on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ pub struct TrialLine {
     pub id: String,
     /// The trial's point, as an index into `Report::points`; `None` if no request was answered.
     pub point: Option<usize>,
-    /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
+    /// The seed of the trial's workload and arrivals. Trials with the same seed had the same requests.
     pub seed: u64,
     /// The trial's own mean response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,8 @@ pub struct TrialLine {
     /// The warm-up that its answer excludes; `None` without a warm-up, or if the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
-    /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
+    /// The reason why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97
+    /// %".
     pub doubts: Vec<String>,
     /// The reasons why the trial shows the generator as much as the server, each as a clause; empty where it
     /// does not.
@@ -51,7 +52,7 @@ pub struct LeftOut {
     pub until_ns: i64,
     /// The number of requests left out.
     pub requests: u64,
-    /// Who says so.
+    /// The source of the length.
     pub by: WarmupBy,
 }
 

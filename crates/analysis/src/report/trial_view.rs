@@ -27,11 +27,11 @@ pub struct TrialView {
     pub slowest: Vec<EndedRequest>,
     /// Requests without a right answer; evenly thinned where there are many.
     pub failed: Vec<EndedRequest>,
-    /// Requests one by one: the whole trial, then details of it.
+    /// Windows with single requests: the whole trial, then details of it.
     pub windows: Vec<Window>,
     /// Service times against the closest distribution; `None` if the server reported none.
     pub service: Option<AgainstLaw>,
-    /// Gaps between arrivals against the law that was asked for; `None` where no law was.
+    /// Gaps between arrivals against the requested law; `None` where no law was requested.
     pub gaps: Option<AgainstLaw>,
     /// The dispersion of the requests, by the length of the spans in which they are counted.
     pub dispersion: Vec<Dispersion>,
@@ -40,7 +40,7 @@ pub struct TrialView {
 }
 
 impl TrialView {
-    /// From when to when an interval is.
+    /// The beginning and the end of an interval.
     pub fn bounds_s(&self, at: usize) -> (f64, f64) {
         let end_s =
             if at + 1 == self.intervals.len() { self.length_s } else { (at + 1) as f64 * self.interval_s };
@@ -53,9 +53,9 @@ impl TrialView {
 pub struct Interval {
     /// The counts of the requests that were due in the interval, in the order of [`Outcome::ALL`].
     pub due: [u64; Outcome::ALL.len()],
-    /// Requests sent in it.
+    /// Requests sent in the interval.
     pub sent: u64,
-    /// Answers that were complete in it.
+    /// Answers completed in the interval.
     pub completed: u64,
     /// Requests that were due and not over.
     pub in_flight: Spread,
@@ -72,7 +72,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// All requests that were due in it.
+    /// All requests that were due in the interval.
     pub fn due(&self) -> u64 {
         self.due.iter().sum()
     }
@@ -169,7 +169,7 @@ pub struct AgainstLaw {
     pub law: String,
     /// The law's squared coefficient of variation.
     pub law_scv: f64,
-    /// How many were measured.
+    /// The number of measured times.
     pub n: u64,
     /// The squared coefficient of variation of the measured times.
     pub scv: f64,

@@ -28,7 +28,7 @@ pub struct Ellipse {
     pub mean: (f64, f64),
     /// Standard deviations of both, by the number of points.
     pub deviation: (f64, f64),
-    /// Between −1 and 1; 0 where one of them does not vary.
+    /// The correlation, between −1 and 1; 0 where one of them does not vary.
     pub correlation: f64,
 }
 

@@ -42,7 +42,7 @@ pub struct FlowsReport {
 /// One run of several flows at once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowRun {
-    /// The names of the flows: "tcp beside curve".
+    /// The names of the flows, such as "tcp beside curve".
     pub name: String,
     /// The goodput of each flow; `None` where the run was too short.
     pub result: Option<Competition>,
@@ -59,7 +59,7 @@ pub struct FlowRun {
 pub struct Matrix {
     /// The kinds.
     pub kinds: Vec<String>,
-    /// The share of the row's kind beside the column's, 0 to 1.
+    /// The share of the row's kind against the column's, 0 to 1.
     pub share: Vec<Vec<Option<f64>>>,
     /// Jain's index of both.
     pub jain: Vec<Vec<Option<f64>>>,
@@ -182,7 +182,7 @@ fn run(about: &About, traces: &Traces, missing: &mut Vec<String>) -> (FlowRun, V
     (run, cloud::of_flows(about, traces, (from_ns, to_ns)))
 }
 
-/// Why kinds are without an ellipse.
+/// The reason why kinds are without an ellipse.
 fn cloudless(clouds: &[Cloud]) -> Option<String> {
     let without: Vec<String> =
         clouds.iter().filter(|cloud| cloud.ellipse().is_none()).map(|cloud| cloud.kind.clone()).collect();

@@ -37,7 +37,7 @@ impl Goodput {
 pub struct HopQueue {
     /// "up" is from client to server, "down" back.
     pub way: String,
-    /// The hop, from 1, in the order in which packets of that way cross them.
+    /// The hop, from 1, in the order in which packets cross them in that direction.
     pub hop: usize,
     /// The middles of the intervals, in seconds since the first flows began.
     pub at_s: Vec<f64>,

@@ -32,7 +32,7 @@ pub struct TrialTraffic {
     pub rates: Goodput,
     /// The queues along time.
     pub queues: Vec<HopQueue>,
-    /// Delay in the queues of that way against those rates, all connections together.
+    /// The delay in the queues of that direction against those rates, all connections together.
     pub cloud: Cloud,
 }
 
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(trial.queues.len(), 3);
         // Both hops' waits add up.
         let (delay_s, rate) = trial.cloud.points[2];
-        // An interval is no whole number of rows.
+        // An interval is not a whole number of rows.
         assert!((delay_s - 0.002).abs() < 1e-9 && (rate - 90_000.0).abs() < 9_500.0, "{delay_s} {rate}");
     }
 }

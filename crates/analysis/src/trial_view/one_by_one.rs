@@ -1,4 +1,4 @@
-//! Requests one by one: the whole trial thinned, and every request around two of them.
+//! Single requests: the whole trial thinned, and every request around two of them.
 
 use kendall_record::RequestRow;
 use kendall_stats::quantile_rank;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::network::Network;
 use crate::name::NameKey;
 
-/// How long a network is known after a log-in.
+/// The time for which a network is known after a log-in.
 const KNOWN_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 type Pair = (NameKey, Network);

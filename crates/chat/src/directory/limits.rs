@@ -23,13 +23,13 @@ pub struct Limits {
     pub proof: Duration,
     /// Users that a session may watch.
     pub watches: usize,
-    /// Calls that a session may have begun, or that may ring at it.
+    /// The number of calls that a session may have begun, or that may ring there.
     pub calls: usize,
     /// How long a call rings.
     pub ring: Duration,
     /// Accepted calls whose sides are about to meet. When there are as many, accepting fails.
     pub meetings: usize,
-    /// How long the sides of an accepted call learn where the other one was seen.
+    /// The time for which the sides of an accepted call are informed of each other's addresses.
     pub meeting: Duration,
     /// How attempts are limited; `None` for benchmarks.
     pub attempts: Option<AttemptLimits>,

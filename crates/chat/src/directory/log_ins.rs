@@ -60,12 +60,12 @@ impl LogIns {
         }
     }
 
-    /// How many wait.
+    /// The number of log-ins that wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When the next one's time is over.
+    /// The instant at which the next log-in expires.
     pub(super) fn next(&self) -> Option<Duration> {
         self.order.first().map(|&(until, _)| until)
     }

@@ -12,7 +12,7 @@ use super::ConnectionId;
 struct Meeting {
     call: u64,
     connections: [ConnectionId; 2],
-    /// Where each side was seen last.
+    /// The last known address of each side.
     seen: [Option<SocketAddr>; 2],
 }
 

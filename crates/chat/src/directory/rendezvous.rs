@@ -50,7 +50,7 @@ impl Directory {
         Ok(Answer::Ringing { call })
     }
 
-    /// A client takes a call. Both sides are to meet as this introduction says.
+    /// Accepts a call for a client. Both sides must meet as this introduction says.
     ///
     /// # Errors
     /// Says why it is not done; the introduction is then good for nothing.

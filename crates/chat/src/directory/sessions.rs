@@ -183,7 +183,7 @@ impl Sessions {
         (names, behind.next().is_some())
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub(super) fn len(&self) -> usize {
         self.sessions.len()
     }

@@ -39,7 +39,7 @@ pub(crate) enum Proof {
     Scram(Verifier),
 }
 
-/// Why stored bytes are not a record.
+/// The reason why stored bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the store has an account of another version than opaque-v1, argon2id-v1 and scram-v1, or a damaged one; restore it \

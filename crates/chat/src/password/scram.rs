@@ -129,7 +129,7 @@ impl Proof {
 }
 
 impl HalfLogIn {
-    /// The server's half of a log-in, and what it answers.
+    /// Makes the server's half of a log-in, and its answer.
     pub fn new(name: &str, client_nonce: &[u8; NONCE_BYTES], verifier: Verifier) -> (Self, Challenge) {
         let Verifier { salt, iterations, .. } = verifier;
         let nonce = draw();

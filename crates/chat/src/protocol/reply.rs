@@ -18,7 +18,7 @@ pub(crate) const FIRST_PUSH: u8 = 128;
 pub enum DirectoryMessage {
     /// The answer to a request.
     Answer(Answer),
-    /// A message that no request asked for.
+    /// A message without a request.
     Push(Push),
 }
 
@@ -29,7 +29,7 @@ messages! {
         1 => Done,
         /// The request has failed.
         2 => Failed {
-            /// Why.
+            /// The fault of the request.
             why: Blame,
             /// After how many milliseconds another attempt has a chance; 0 where waiting changes nothing.
             retry_ms: u32,
@@ -96,7 +96,7 @@ messages! {
 }
 
 messages! {
-    /// A message that no request asked for.
+    /// A message without a request.
     Push {
         /// Whether a watched user is there: at the beginning of the watch, and when it changes. That a name has no account looks
         /// like absence.
@@ -128,12 +128,12 @@ messages! {
         131 => CallEnded {
             /// The call.
             call: u64,
-            /// Why.
+            /// The reason why the call ended.
             why: EndOfCall,
         },
         /// The session is over.
         132 => SessionEnded {
-            /// Why.
+            /// The reason why the session ended.
             why: EndOfSession,
         },
         /// The peer of an accepted call has announced itself at the meeting point.
@@ -147,7 +147,7 @@ messages! {
 }
 
 codes! {
-    /// Why a request failed.
+    /// The reason why a request failed.
     Blame {
         /// The name breaks the rules of names.
         1 => InvalidName,
@@ -195,7 +195,7 @@ codes! {
 }
 
 codes! {
-    /// Why a call is over without a conversation.
+    /// The reason why a call is over without a conversation.
     EndOfCall {
         /// The called user refused it.
         1 => Refused,
@@ -211,7 +211,7 @@ codes! {
 }
 
 codes! {
-    /// Why a session is over.
+    /// The reason why a session is over.
     EndOfSession {
         /// The session is older than sessions may be.
         1 => Expired,
@@ -231,7 +231,7 @@ codes! {
 pub struct Reachable {
     /// The peer's name.
     pub name: String,
-    /// What the peer said of itself.
+    /// The peer's description of itself.
     pub contact: Contact,
     /// The address from which the peer's connection comes, as the server sees it.
     pub seen_from: SocketAddr,
@@ -255,7 +255,7 @@ impl Field for Reachable {
 }
 
 impl Contact {
-    /// A client that says nothing of where it listens.
+    /// A client that does not publish its addresses.
     pub fn unlisted(key: [u8; 32]) -> Self {
         Self { key, transport: PeerTransport::default(), addresses: Addresses::default() }
     }

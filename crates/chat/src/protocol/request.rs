@@ -7,7 +7,7 @@ use super::message::messages;
 use crate::password::scram::{KEY_BYTES, NONCE_BYTES, SALT_BYTES};
 use crate::password::{LOG_IN_1, LOG_IN_3, REGISTER_1, REGISTER_3};
 
-/// How a client can be reached by another, as the client itself says.
+/// The addresses at which a client can be reached, as the client itself reports them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
     /// The public key that the client will prove to its peer.

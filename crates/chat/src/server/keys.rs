@@ -30,7 +30,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// No chain of certificates is as long.
 const MOST_CERTIFICATE_BYTES: u64 = 4_000_000;
 
-/// Why the server's keys cannot be had.
+/// The reason why the server's keys cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum KeyError {

@@ -41,7 +41,7 @@ pub struct Line {
     exchange: SharedExchange,
 }
 
-/// How far a connection's greeting is.
+/// The progress of a connection's greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Greeting {
     Awaited,

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 /// The result of a call to a store.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreFault>> + Send + 'a>>;
 
-/// A call failed, and it may be unknown whether something was stored. For the log; clients learn only that it failed.
+/// A call failed, and it may be unknown whether it stored data. For the log; clients learn only that it failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StoreFault(pub String);

@@ -1,4 +1,4 @@
-//! Registrations and log-ins of a connection, by the method of its workload. What the client computes first is no part of an
+//! Registrations and log-ins of a connection, by the method of its workload. What the client computes first is not a part of an
 //! operation and happens before `sent`.
 
 use kendall_load::Stamps;

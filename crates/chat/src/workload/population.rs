@@ -17,9 +17,9 @@ pub enum Operation {
     Register,
     /// Logs in to an account.
     LogIn,
-    /// Asks for the first page of users who are there.
+    /// Requests the first page of users who are present.
     Who,
-    /// Calls a user, who accepts: from the call to the peer's address.
+    /// Calls a user, who accepts: the time from the call to the peer's address.
     Call,
 }
 

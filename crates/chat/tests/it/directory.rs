@@ -282,7 +282,7 @@ impl Model {
         let own = own.expect("it has a session");
         match (request, answer, ask) {
             (Request::Watch { .. }, _, Ask::Watch(account)) => {
-                // The push that comes now is no change of what the client knows, but the beginning of it.
+                // The push that comes now is not a change of what the client knows, but the beginning of it.
                 self.watched.remove(&(number, *account));
                 self.begun.insert((number, *account));
             }

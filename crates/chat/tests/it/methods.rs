@@ -152,7 +152,7 @@ fn a_name_without_an_account_has_a_salt_of_scram() {
     server.stop();
 }
 
-/// What SCRAM's server keeps is no key of the client: with it in the place of a password, or of the client's key, no log-in ends.
+/// What SCRAM's server keeps is not a key of the client: with it in the place of a password, or of the client's key, no log-in ends.
 #[test]
 fn the_store_of_scram_has_no_key_of_the_client() {
     let store = Arc::new(Memory::default());

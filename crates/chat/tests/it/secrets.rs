@@ -189,7 +189,7 @@ fn nothing_that_is_stored_or_logged_enters(backing: &Backing) {
         );
         client.change_password(CHANGED, Stretch::Off).await.unwrap();
         secrets.push(client.log_in("alice", CHANGED, Stretch::Off).await.unwrap().token.0.to_vec());
-        // What is stored is no password: neither whole nor as text.
+        // What is stored is not a password: neither whole nor as text.
         let stored = record("alice").await;
         let mut thief = connect(&server).await;
         for guess in

@@ -24,7 +24,7 @@ use crate::action::Action;
 use crate::draw::{Theme, draw};
 use crate::model::{Event, Model};
 
-/// The exit status of a program that has panicked, as Rust has it.
+/// The exit status of a program that has panicked, as Rust sets it.
 const PANICKED: i32 = 101;
 
 /// Standard error, as it was before the screen was taken over. `None` while it is not.
@@ -129,5 +129,5 @@ fn pass_input(events: &Events) {
             return;
         }
     }
-    _ = events.blocking_send(Happened::Fatal(anyhow::anyhow!("the terminal is gone")));
+    _ = events.blocking_send(Happened::Fatal(anyhow::anyhow!("the terminal was closed")));
 }

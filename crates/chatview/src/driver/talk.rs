@@ -33,7 +33,7 @@ struct Task {
     events: Events,
 }
 
-/// Why a connection is no longer used.
+/// The reason why a connection is no longer used.
 enum Next {
     /// The talk has ended.
     Ended(End),

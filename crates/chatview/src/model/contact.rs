@@ -8,9 +8,9 @@ use super::transfer::Transfer;
 /// A contact.
 #[derive(Clone, Debug, Default)]
 pub struct Contact {
-    /// Whether the contact is there, as far as the directory has said.
+    /// Whether the contact is present, as far as the directory has reported.
     pub presence: Option<bool>,
-    /// When the contact was last seen there, as Unix time in milliseconds.
+    /// The instant at which the contact was last present, as Unix time in milliseconds.
     pub last_seen_ms: Option<u64>,
     /// Calls of the contact are refused without a question.
     pub is_blocked: bool,
@@ -18,9 +18,9 @@ pub struct Contact {
     pub link: Link,
     /// The safety number of a key that is not the one known before.
     pub alarm: Option<String>,
-    /// Messages that the user has not seen.
+    /// The number of messages that the user has not read.
     pub unread: usize,
-    /// When the contact was last typing.
+    /// The instant at which the contact was last typing.
     pub typing_ms: Option<u64>,
     /// What was said, in order.
     pub(crate) messages: VecDeque<Message>,
@@ -55,7 +55,7 @@ pub enum Link {
     },
     /// The contact was lost or not reached.
     Down {
-        /// Why.
+        /// The reason why there is no connection.
         why: String,
         /// The time of the next call, as Unix time in milliseconds.
         again_ms: u64,
@@ -83,13 +83,13 @@ pub(crate) struct Talk {
 pub struct Message {
     /// The author of the message.
     pub from: From,
-    /// When, as Unix time in milliseconds.
+    /// The time of the message, as Unix time in milliseconds.
     pub at_ms: u64,
     /// What.
     pub text: String,
 }
 
-/// Who says something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// The user.
@@ -100,14 +100,14 @@ pub enum From {
     Program,
 }
 
-/// How far a message of the user has come.
+/// The progress of a user's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Delivery {
     /// The message waits on this machine.
     Waiting,
-    /// The contact's program has it.
+    /// The contact's program has received the message.
     Delivered,
-    /// The contact has seen it.
+    /// The contact has read the message.
     Read,
 }
 

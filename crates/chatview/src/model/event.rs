@@ -18,11 +18,11 @@ pub enum Event {
     /// Time has passed: Unix time in milliseconds.
     #[expect(missing_docs, reason = "the name says it")]
     Tick { now_ms: u64 },
-    /// The user is logged in, and calls ring here.
+    /// The user is logged in, and this program receives the user's calls.
     Online,
     /// The directory server is lost or not reached.
     Offline {
-        /// Why.
+        /// The reason for the end.
         why: String,
     },
     /// Whether a contact is there.
@@ -48,12 +48,12 @@ pub enum Event {
         name: String,
         /// The talk that the call was for.
         talk: u128,
-        /// Why.
+        /// The reason.
         why: String,
         /// The contact did not want it.
         is_refusal: bool,
     },
-    /// A contact's key was seen for the first time.
+    /// A contact's key is new.
     #[expect(missing_docs, reason = "the names say it")]
     NewKey { name: String, number: String },
     /// A contact's key is not the one known before.
@@ -73,16 +73,16 @@ pub enum TalkEvent {
     /// The two programs are connected, directly or by the server's relay.
     #[expect(missing_docs, reason = "the name says it")]
     Connected { is_relayed: bool },
-    /// The contact says something.
+    /// A message of the contact.
     #[expect(missing_docs, reason = "the names say it")]
     Message { number: u64, at_ms: u64, text: String },
     /// The contact's program has all messages up to this one.
     Delivered(u64),
-    /// The contact has seen all messages up to this one.
+    /// The contact has read all messages up to this one.
     Read(u64),
     /// The contact is typing.
     Typing,
-    /// Something happens to a file.
+    /// An event of a file.
     #[expect(missing_docs, reason = "the names say it")]
     File { file: FileId, event: FileEvent },
     /// The contact has ended the talk.
@@ -105,7 +105,7 @@ pub enum FileEvent {
     Progress(u64),
     /// The file is complete, and at this place if the contact sent it.
     Whole { place: Option<String> },
-    /// The contact does not want it, or takes it back.
+    /// The contact declines the file, or withdraws it.
     Dropped,
     /// The file cannot be read or written, here or at the contact.
     Failed(String),
@@ -121,7 +121,7 @@ pub enum Effect {
     Watch(String),
     /// Learn it no more.
     Unwatch(String),
-    /// Ask who is there.
+    /// Request the users who are present.
     Who,
     /// Begin a talk, in place of any before.
     Begin { name: String, talk: u128 },
@@ -133,9 +133,9 @@ pub enum Effect {
     Answer { call: u64, name: String, talk: u128 },
     /// Refuse a call.
     Refuse { call: u64 },
-    /// Say something in the talk with a contact.
+    /// Send a message in the talk with a contact.
     Send { name: String, at_ms: u64, text: String },
-    /// The user has seen messages up to this number of the talk.
+    /// The user has read messages up to this number of the talk.
     Read { name: String, through: u64 },
     /// The user is typing.
     Typing { name: String },
@@ -145,7 +145,7 @@ pub enum Effect {
     Take { name: String, file: u64, title: String },
     /// Refuse a file, take it back, or end it on its way.
     CancelFile { name: String, file: FileId },
-    /// End the talk with a contact, once all that was said has arrived.
+    /// End the talk with a contact, once all messages have arrived.
     Leave { name: String },
     /// Forget the talk with a contact.
     Drop { name: String },
@@ -155,7 +155,7 @@ pub enum Effect {
     Trust { name: String },
     /// Keep the list of contacts.
     Save,
-    /// Keep what was said.
+    /// Keep the messages.
     Record { name: String, entry: Entry },
     /// Ring the terminal's bell.
     Bell,

@@ -1,4 +1,4 @@
-//! Files of talks: each has a line in the conversation that says how far it is.
+//! Files of talks: each has a line in the conversation that shows its progress.
 
 use kendall_chatcli::size;
 use kendall_talk::{FileId, safe_name};

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::{Delivery, Focus, From, Link, Model, Page};
 use crate::text::{one_line, rows, width};
 
-/// From this width on, the list of contacts stands beside the conversation.
+/// The width from which on the list of contacts is shown next to the conversation.
 const WIDE: u16 = 60;
 /// The columns of the list.
 const LIST: u16 = 20;

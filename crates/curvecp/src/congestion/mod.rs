@@ -25,7 +25,7 @@ pub const INITIAL_WINDOW: u64 = 10 * SEGMENT_BYTES;
 /// The window never falls below two messages, however long they are: RFC 9002.
 pub const MIN_WINDOW: u64 = 2 * LONGEST_MESSAGE_BYTES as u64;
 
-/// How a controller spreads what it lets through.
+/// The spacing of the messages that a controller allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
     /// Whatever the window allows leaves at once.
@@ -77,7 +77,7 @@ pub struct Ack<'a> {
     pub sample: Option<Duration>,
     /// The estimate with that sample.
     pub rtt: &'a Rtt,
-    /// The delivery rate, if there is a sample of it.
+    /// The delivery rate, if there is a sample.
     pub rate: Option<RateSample>,
     /// The highest number of a message that is known to have arrived.
     pub largest: u64,

@@ -47,7 +47,7 @@ pub enum Role {
     Server,
 }
 
-/// Why a connection failed.
+/// The reason why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// No message came from the peer for the idle time-out.
@@ -58,7 +58,7 @@ pub enum Failure {
 /// The phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerState {
-    /// At least one of the streams goes on.
+    /// At least one of the streams is open.
     Open,
     /// Both streams are over; retransmissions of the peer are still acknowledged.
     Closing,

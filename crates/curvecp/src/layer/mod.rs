@@ -182,12 +182,12 @@ impl MessageLayer {
         }
     }
 
-    /// Ends the stream in success after what was written.
+    /// Ends the stream in success after the written bytes.
     pub fn finish(&mut self) {
         self.send.finish();
     }
 
-    /// Ends the stream in failure after what was sent so far; what was written and not sent yet is dropped.
+    /// Ends the stream in failure after the bytes sent until now; written bytes that were not sent yet are dropped.
     pub fn abort(&mut self) {
         self.send.abort();
     }

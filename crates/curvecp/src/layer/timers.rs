@@ -38,7 +38,8 @@ impl MessageLayer {
         }
     }
 
-    /// Does what is due by `now`. Messages that become due are taken with [`poll_transmit`](Self::poll_transmit).
+    /// Runs all timers that are due by `now`. Messages that become due are taken with
+    /// [`poll_transmit`](Self::poll_transmit).
     pub fn handle_timeout(&mut self, now: Duration) {
         let due = |time: Option<Duration>| time.is_some_and(|time| time <= now);
         match self.state {

@@ -24,7 +24,7 @@ const PERSISTENT_CONGESTION_TIMEOUTS: u32 = 3;
 /// Wire numbers count from 1 to 2^32 - 1.
 const WIRE_NUMBERS: u64 = u32::MAX as u64;
 
-/// Where a message is.
+/// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     InFlight,
@@ -56,7 +56,7 @@ impl Record {
         usize::from(self.bytes) > MAX_MESSAGE_BYTES
     }
 
-    /// Whether it shows nothing but the length that the path carries, so that its loss is no sign of congestion.
+    /// Whether it shows nothing but the length that the path carries, so that its loss is not a sign of congestion.
     pub(crate) fn probes_length(&self) -> bool {
         self.unit.is_none() && self.is_long()
     }
@@ -85,7 +85,7 @@ pub(crate) struct LostMessage {
 pub(crate) enum Echo {
     /// No message that is remembered has this number, or it was known to have arrived.
     Nothing,
-    /// The message arrived; the positions of what it carried, if anything.
+    /// The message arrived; the positions of its data, if it carried any.
     Arrived(Option<(u64, u64)>),
 }
 
@@ -452,7 +452,7 @@ impl Recovery {
         }
     }
 
-    /// When to look for losses again.
+    /// The instant of the next search for losses.
     pub(crate) fn loss_time(&self) -> Option<Duration> {
         self.loss_time
     }

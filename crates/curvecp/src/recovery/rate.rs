@@ -76,7 +76,7 @@ impl RateEstimator {
     }
 
     /// The rate that the arrival of a message shows: over the longer of the time it took to send and to acknowledge.
-    /// An interval below the shortest round trip is no measurement.
+    /// An interval below the shortest round trip is not a measurement.
     pub(crate) fn sample(
         &mut self,
         now: Duration,

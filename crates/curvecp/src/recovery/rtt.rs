@@ -23,7 +23,7 @@ impl Default for Rtt {
 }
 
 impl Rtt {
-    /// Takes a sample, of which the peer says that it delayed the acknowledgment by `delay`.
+    /// Takes a sample for which the peer reports that it delayed the acknowledgment by `delay`.
     pub fn update(&mut self, sample: Duration, delay: Duration) {
         self.latest = sample;
         let Some(min) = self.min else {

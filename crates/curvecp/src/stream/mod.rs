@@ -1,4 +1,5 @@
-//! The two byte streams of a connection: what is sent and not yet acknowledged, what has arrived and is not yet read.
+//! The two byte streams of a connection: bytes that are sent and not yet acknowledged, and bytes that have arrived
+//! and are not yet read.
 
 mod ranges;
 mod receive;

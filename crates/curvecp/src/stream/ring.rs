@@ -1,4 +1,4 @@
-//! Bytes of a stream by their position, in a ring that grows with what it holds.
+//! Bytes of a stream by their position, in a ring that grows with its contents.
 
 /// Byte p of the stream is at p less the origin, modulo the capacity, a power of two. The owner decides which positions are
 /// held; the ring holds none of it until [`reserve`](Self::reserve) and frees everything at [`clear`](Self::clear).

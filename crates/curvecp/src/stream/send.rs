@@ -7,7 +7,7 @@ use super::Ranges;
 use super::ring::Ring;
 use crate::message::{End, MAX_DATA_BYTES, MAX_POSITION};
 
-/// Where a unit is on its way.
+/// The state of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnitState {
     InFlight,

@@ -35,7 +35,7 @@ pub(crate) struct Turn {
     pub(crate) instructions: Vec<Instruction>,
     /// The slots that the frame must have.
     pub(crate) slots: usize,
-    /// Where the result is at the end.
+    /// The register with the result at the end.
     pub(crate) result: Register,
 }
 
@@ -83,7 +83,7 @@ fn settle(homes: &[(Value, Home)], left: &[Option<Register>]) -> Vec<(Value, Hom
     homes.iter().zip(left).map(place).collect()
 }
 
-/// When each value is used.
+/// The instants at which each value is used.
 struct Uses {
     /// The positions in the order, ascending.
     at: Vec<Vec<usize>>,
@@ -125,7 +125,7 @@ impl Uses {
     }
 }
 
-/// Where a value is while the turn runs.
+/// The place of a value while the turn runs.
 #[derive(Clone, Copy, Default)]
 struct Whereabouts {
     register: Option<Register>,

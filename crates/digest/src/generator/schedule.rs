@@ -5,7 +5,7 @@ use super::stages::{LATENCY, Staged};
 
 /// Vector operations a cycle, on the processors whose throughput this is tuned for.
 const WIDTH: usize = 4;
-/// How many of them can shift.
+/// The number of units that can shift.
 const SHIFTS: usize = 2;
 
 /// The order of all operations of one turn, except reads. An operation that is more than `window` positions

@@ -1,4 +1,4 @@
-//! The errors of a search on a card: what is missing, and what fails.
+//! The errors of a search on a card.
 
 /// The reason why there is no card to search on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -33,7 +33,7 @@ pub(super) fn little(seen: &TrialSet<'_>) -> Option<Finding> {
     let (verdict, sentence) = if worst.relative_gap.abs() > LITTLE {
         let sentence = format!(
             "Little's law is broken: {number} requests are in the system on average, but throughput × response time is \
-             {product}. Requests or instants are missing from the record."
+             {product}. Requests or instants are missing from the record: measure again."
         );
         (AssumptionVerdict::Broken, sentence)
     } else {
@@ -45,7 +45,7 @@ pub(super) fn little(seen: &TrialSet<'_>) -> Option<Finding> {
     Some(Finding::new(Check::LittlesLaw, verdict, sentence).effect("number in system", worst.relative_gap))
 }
 
-/// The utilisation law: processors busy = throughput × service time (Denning and Buzen 1978, equation 3), beside the
+/// The utilisation law: processors busy = throughput × service time (Denning and Buzen 1978, equation 3), compared with the
 /// processor time that the system counted.
 pub(super) fn utilisation_law(seen: &TrialSet<'_>, setting: &Setting) -> Option<Finding> {
     let cpu_cores = setting.cpu_cores?;
@@ -170,7 +170,7 @@ pub(super) fn loss(seen: &TrialSet<'_>) -> Option<Finding> {
     )
 }
 
-/// Whether every answer was right: a fast wrong answer is no service.
+/// Whether every answer was right: a fast answer that is wrong is not a service.
 pub(super) fn answers(seen: &TrialSet<'_>) -> Option<Finding> {
     let wrong = seen.rows().filter(|row| row.outcome == Outcome::Wrong).count();
     let all = seen.rows().filter(|row| row.response_ns().is_some()).count();
@@ -223,7 +223,7 @@ pub(super) fn retries(seen: &TrialSet<'_>) -> Option<Finding> {
         beside += between(at - 3 * NEAR_NS, at - NEAR_NS - 1) + between(at + NEAR_NS + 1, at + 3 * NEAR_NS);
     }
     let share = at_retries as f64 / outside_ns.len() as f64;
-    // Twice the width lies beside: three times as many as there means that they pile up.
+    // The neighbouring windows are twice as wide: three times their density means that times pile up.
     let finding = if at_retries >= 3 && 2 * at_retries > 3 * beside {
         let sentence = format!(
             "{at_retries} requests ({}) took 0.2, 0.4, 0.8, 1, 2, 3, 4 or 7 s longer than usual, the delays of TCP retransmissions: an \

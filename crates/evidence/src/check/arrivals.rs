@@ -88,7 +88,7 @@ pub(super) fn law(seen: &TrialSet<'_>) -> Option<Finding> {
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
             "Arrivals are not {what}: the squared coefficient of variation of their gaps is {seen_scv}, not {asked_scv}. A model with \
-             that distribution {}.",
+             that distribution {}; use the measured one.",
             off(factor)
         ),
         AssumptionVerdict::Holds => format!(
@@ -189,7 +189,8 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
     let first = significant(autocorrelation(values, 1).unwrap_or(0.0), 2);
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
-            "{what} depend on those before them: neighbours have a correlation of {first}. A model with independent values {}.",
+            "{what} depend on those before them: neighbours have a correlation of {first}. A model with independent values {}; \
+             use the recorded values.",
             off(1.0 + effect)
         ),
         AssumptionVerdict::Holds => {
@@ -250,14 +251,14 @@ pub(super) fn open_loop(seen: &TrialSet<'_>) -> Option<Finding> {
     }
     let (share, expected) = (at_once as f64 / n as f64, (covered_ns / span_ns).clamp(0.0, 1.0));
     let expected = if expected.is_finite() { expected } else { 0.0 };
-    // Never fewer than one expected, so that a rare chance is no proof.
+    // Never fewer than one expected, so that one rare event is not a proof.
     let spread = (expected * (1.0 - expected) / n as f64).sqrt().max(1.0 / n as f64);
     let (z, effect) = ((share - expected) / spread, (share - expected).max(0.0));
     let verdict = grade(n, FEWEST, two_sided(z), effect, 0.5);
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
             "{} of the requests leave right after an answer: the load is a closed loop, which sends less the slower the \
-             server is. An open model such as M/M/m does not describe it.",
+             server is. An open model such as M/M/m does not describe it: use a closed population.",
             percent(share)
         ),
         AssumptionVerdict::Holds => {

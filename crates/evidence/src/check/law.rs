@@ -1,4 +1,4 @@
-//! Which law are these times closest to?
+//! Finds the law that times are closest to.
 
 use kendall_station::Law;
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use kendall_stats::random::{Purpose, stream};
 
-    /// Each of 20 samples of 500 values; a wrong name in more than one is no chance.
+    /// Each of 20 samples of 500 values; a wrong name in more than one is statistically significant.
     #[test]
     fn the_law_that_a_sample_was_drawn_from_is_named() {
         let laws = [

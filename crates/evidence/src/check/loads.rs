@@ -15,8 +15,8 @@ pub struct Load<'a> {
     pub services_s: &'a [f64],
 }
 
-/// Which assumptions hold over several loads of one system: whether service at the highest load is what it is at the
-/// lowest. Nothing for fewer than two loads.
+/// Checks assumptions over several loads of one system: whether service at the highest load is as long as at the
+/// lowest. Returns nothing for fewer than two loads.
 pub fn check_loads(loads: &[Load<'_>]) -> Vec<Finding> {
     let told = || loads.iter().filter(|load| load.utilisation.is_finite());
     let by_load = |a: &&Load<'_>, b: &&Load<'_>| a.utilisation.total_cmp(&b.utilisation);

@@ -1,4 +1,4 @@
-//! Is the run long enough, steady, and made of what was asked for?
+//! Checks whether the run is long enough, steady, and made of the requested classes.
 
 use kendall_record::RequestRow;
 use kendall_station::Arrivals;
@@ -54,7 +54,7 @@ pub(super) fn steady(seen: &TrialSet<'_>) -> Option<Finding> {
     let sentence = match verdict {
         AssumptionVerdict::Broken => format!(
             "Response times grow while the trials run, from {first} in the first half to {second} in the second: the system is not in \
-             steady state, and the mean depends on how long the trials ran."
+             steady state, and the mean depends on how long the trials ran. Measure at a lower rate."
         ),
         AssumptionVerdict::Holds => {
             format!("Response times do not grow: {first} in the first half, {second} in the second.")

@@ -1,4 +1,4 @@
-//! Is service as the model has it?
+//! Checks whether service is as in the model.
 
 use kendall_station::{Knows, Law};
 
@@ -16,7 +16,7 @@ use kendall_stats::{
 /// This number of service times shows a squared coefficient of variation that changes the wait by 10 %.
 const ENOUGH: usize = 200;
 const FEWEST: usize = 20;
-/// Service this much longer under load is no error of sampling, and moves a wait at ρ = 0.8 by more than half.
+/// Service this much longer under load is not an error of sampling, and moves a wait at ρ = 0.8 by more than half.
 pub(super) const LOAD_DEPENDENT: f64 = 0.15;
 /// A hole in the logarithms of service times this wide, with 10 or more times on either side, occurs in one exponential sample in
 /// 50,000.
@@ -202,7 +202,7 @@ pub(super) fn apart_from_load(seen: &TrialSet<'_>) -> Option<Finding> {
     Some(load_finding(&alone_s, "alone", &busy_s, "with all servers busy", tested.statistic, tested.p_value))
 }
 
-/// The finding on service times with little load beside those with much.
+/// The finding on service times with little load, compared with those with much.
 pub(super) fn load_finding(
     low_s: &[f64],
     low: &str,

@@ -79,7 +79,7 @@ impl<'a> TrialSet<'a> {
         self.services_s.get_or_init(|| self.rows().filter_map(service_s).collect())
     }
 
-    /// The squared coefficient of variation of the service time: as measured, or as the station has it.
+    /// The squared coefficient of variation of the service time: the measured one, or that of the station.
     pub(super) fn service_scv(&self) -> f64 {
         match scv(self.services_s()) {
             Some(scv) if self.services_s().len() >= 30 => scv,

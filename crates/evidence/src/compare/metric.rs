@@ -9,7 +9,7 @@ pub struct Metric {
     pub name: String,
     /// The unit of the metric's values.
     pub unit: Unit,
-    /// Which way is better.
+    /// The better direction.
     pub better: Better,
 }
 
@@ -29,7 +29,7 @@ pub enum Unit {
     Plain,
 }
 
-/// Which way is better.
+/// The better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -62,7 +62,7 @@ impl Metric {
         times.into_iter().chain(others).collect()
     }
 
-    /// A metric of which more is better where it is a rate, else less.
+    /// Makes a metric. A rate is better if it is higher, any other metric if it is lower.
     pub fn new(name: &str, unit: Unit) -> Self {
         let better = if unit == Unit::PerSecond { Better::Higher } else { Better::Lower };
         Self { name: name.to_owned(), unit, better }

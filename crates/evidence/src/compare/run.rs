@@ -1,4 +1,4 @@
-//! From the rows of a run to the numbers that are compared.
+//! Computes the numbers to compare from the rows of a run.
 
 use kendall_record::{Outcome, RequestRow};
 

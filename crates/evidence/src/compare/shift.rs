@@ -20,7 +20,7 @@ pub struct Shift {
     pub base_s: f64,
     /// The difference of the other side's median from it, in seconds.
     pub shift_s: f64,
-    /// The 95 % interval of that.
+    /// The 95 % interval of the difference.
     pub interval_s: (f64, f64),
 }
 

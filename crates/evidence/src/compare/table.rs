@@ -11,7 +11,7 @@ const MOST_RUNS: usize = 10_000;
 /// The most metrics of one file.
 const MOST_METRICS: usize = 100;
 
-/// Why a text holds no runs.
+/// The reason why a text holds no runs.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoRuns {

@@ -45,7 +45,7 @@ pub(super) enum Free {
 }
 
 impl Spec {
-    /// What is fitted beside the counts.
+    /// The parameters to fit in addition to the counts.
     pub(super) fn free(&self) -> Vec<Free> {
         match self.family {
             Family::Scalability => return vec![Free::Alone, Free::Contention, Free::Coherency],
@@ -212,7 +212,7 @@ pub(super) struct Fitted {
     pub(super) alternatives: Vec<(Shape, Minimum)>,
     /// Whether more servers than were tried fit as well.
     pub(super) endless: bool,
-    /// Samples, and what is known beside them, less the fitted parameters.
+    /// The number of samples and of prior values, less the fitted parameters.
     pub(super) freedom: f64,
 }
 
@@ -313,7 +313,7 @@ impl Fitted {
             shape.with_problem(&data, |problem| {
                 let errors = problem.standard_errors(minimum, self.freedom);
                 let side = |i: usize| problem.interval(minimum, i, errors[i], noise);
-                // An end that is nothing beside the value is the bound, which keeps divisions possible.
+                // An end that is negligible relative to the value is the bound, which keeps divisions possible.
                 let whole =
                     |(low, high): (f64, f64), value: f64| (if low < 1e-6 * value { 0.0 } else { low }, high);
                 (0..minimum.at.len()).map(|i| whole(side(i), minimum.at[i])).collect::<Vec<_>>()

@@ -20,7 +20,7 @@ use super::{Candidate, Fit};
 use crate::expect::{Expectation, Measure, Side};
 use kendall_theory::{formula, response_survival};
 
-/// How many times the samples are drawn anew.
+/// The number of times that the samples are drawn anew.
 const DRAWS: u64 = 400;
 /// No model is asked for more servers, users or requests per second than this.
 const MOST: u32 = 100_000;
@@ -30,8 +30,8 @@ const MOST: u32 = 100_000;
 pub struct Forecast {
     /// The load.
     pub load: Load,
-    /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
-    /// put the load beyond saturation.
+    /// The response time, delay included. An interval's upper end is infinite where parameters that the points do not
+    /// refute put the load beyond saturation.
     pub response: Summary,
     /// The reason why the quantiles are missing, if they are.
     pub no_quantiles: Option<String>,
@@ -45,7 +45,7 @@ pub struct Forecast {
     pub steady: f64,
 }
 
-/// Why there is no prediction.
+/// The reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoForecast {
@@ -81,7 +81,7 @@ pub struct Highest {
 pub enum SloMeasure {
     /// The mean response time.
     Mean,
-    /// A quantile of it.
+    /// A quantile of the response time.
     Quantile(f64),
 }
 
@@ -94,7 +94,7 @@ pub struct Slo {
     pub at_most_s: f64,
 }
 
-/// Why an objective cannot be read.
+/// The reason why an objective cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a valid objective; write a statistic and the time it must stay below, such as 'p99<50ms' or 'mean<0.2s'"

@@ -1,4 +1,4 @@
-//! Models that points are fitted with: what each says of response time, throughput and utilisation at a load.
+//! Models to fit points with: each gives response time, throughput and utilisation at a load.
 
 use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::observation::Load;
 use super::population;
 use kendall_theory::TwoMoments;
 
-/// Which model.
+/// The family of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -29,10 +29,10 @@ pub enum Family {
     Amdahl,
 }
 
-/// A station with a delay outside of it.
+/// A station with a delay outside the station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Served {
-    /// Which of the families of stations.
+    /// The family of the station.
     pub family: Family,
     /// How many servers.
     pub servers: u32,

@@ -102,7 +102,7 @@ pub struct Observation {
     pub capacity: Option<u64>,
     /// Time that passes outside the station.
     pub delay_s: Option<f64>,
-    /// The share that was turned away.
+    /// The share of rejected requests.
     pub lost: Option<f64>,
     /// How many requests were measured.
     pub requests: Option<f64>,

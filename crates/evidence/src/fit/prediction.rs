@@ -1,4 +1,4 @@
-//! Predictions that are asked of a fit together: for a load, for an objective, for both.
+//! Predictions of a fit: for a load, for an objective, for both.
 
 use kendall_station::Estimate;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct Prediction {
     /// How many servers the load needs to meet the objective.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers_needed: Option<Estimate>,
-    /// Why an answer is missing, for each that is.
+    /// The reason why an answer is missing, for each that is.
     pub no_answer: Vec<String>,
     #[serde(skip)]
     overload: bool,

@@ -21,11 +21,11 @@ const ALIKE: f64 = 0.005;
 /// On which samples the candidates were judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Split {
-    /// How many were fitted.
+    /// The number of fitted points.
     pub fitted: usize,
     /// The highest load that was fitted.
     pub up_to: Load,
-    /// How many were predicted.
+    /// The number of predicted points.
     pub predicted: usize,
     /// The lowest load that was predicted.
     pub from: Load,
@@ -48,7 +48,7 @@ pub struct HeldOut {
 /// One measured point that was not fitted, and its prediction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOutPoint {
-    /// Where.
+    /// The load of the point.
     pub load: Load,
     /// The mean response time, or the throughput of a closed population.
     pub measured: f64,
@@ -69,7 +69,7 @@ pub struct Candidate {
     pub parameters: Vec<Parameter>,
     /// The errors of the candidate's predictions; `None` where the lower loads are too few.
     pub held_out: Option<HeldOut>,
-    /// The root of the mean squared relative error on the points it was fitted to, all of them.
+    /// The root of the mean squared relative error on all points that the candidate was fitted to.
     pub error: f64,
     /// Akaike's criterion, corrected for few points; lower is better. `None` with too few points for it.
     pub aicc: Option<f64>,

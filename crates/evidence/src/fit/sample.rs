@@ -233,7 +233,7 @@ impl Sample {
         (lost - served.lost(rate_per_s)) / (shifted * (1.0 - shifted) / requests).sqrt()
     }
 
-    /// How far a prediction is from the sample, as a share of the sample.
+    /// The relative error of a prediction of the sample.
     pub(super) fn relative_error(&self, predicted: f64) -> f64 {
         predicted / self.value() - 1.0
     }

@@ -25,13 +25,13 @@ pub enum Source {
 /// The service time from one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceTime {
-    /// Which source.
+    /// The source.
     pub source: Source,
     /// The mean service time.
     pub mean_s: f64,
     /// The service time's 95 % interval, where the source has one.
     pub interval_s: Option<(f64, f64)>,
-    /// Whether the models are fitted with it.
+    /// Whether the models are fitted with this service time.
     pub used: bool,
     /// The reservation about the service time, as a sentence.
     pub doubt: Option<String>,
@@ -148,7 +148,7 @@ pub(super) fn low_load(points: &[Observation], delay_s: Option<f64>) -> Option<S
 }
 
 impl ServiceTime {
-    /// What the models are fitted with beside the response times.
+    /// The prior that the models are fitted with in addition to the response times.
     pub(super) fn prior(&self) -> Option<Prior> {
         let (low, high) = self.interval_s?;
         let relative_error = ((high - low) / 2.0 / 1.96 / self.mean_s).max(1e-3);

@@ -48,7 +48,7 @@ pub struct Parameter {
     /// The parameter's value.
     pub value: f64,
     /// The parameter's 95 % interval by profile likelihood; an end is infinite where no value is refuted. `None` for
-    /// what was given, and where no point is to spare.
+    /// a given parameter, and where there are too few points.
     pub interval: Option<(f64, f64)>,
     /// The origin of the value: the fit, or the user.
     pub origin: Origin,

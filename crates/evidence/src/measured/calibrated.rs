@@ -1,4 +1,4 @@
-//! An answer for a server that stamps nothing, by what is known of it beforehand.
+//! The answer for a server that stamps nothing, from its calibration.
 //!
 //! Its mean service time S and the delay D outside of it are measured apart from the trials. Then the utilisation of its c
 //! servers is X·S/c at the throughput X (the utilisation law: Denning and Buzen, "The Operational Analysis of Queueing Network
@@ -20,8 +20,8 @@ pub struct Calibrated {
     pub delay_s: f64,
 }
 
-/// Makes an answer of the trials of one combination by what clients saw and what is known of the server. Rows of class i
-/// belong to `classes[i]`, as in [`measured`](super::measured).
+/// Makes an answer from the clients' measurements in the trials of one combination and the calibration of the server. Rows of
+/// class i belong to `classes[i]`, as in [`measured`](super::measured).
 ///
 /// # Errors
 /// Fails where nothing was due or answered in any trial.

@@ -1,4 +1,4 @@
-//! The part of a trial after its warm-up, and what can be read off any slice of it.
+//! The part of a trial after its warm-up, and the counts in any slice of it.
 
 use crate::seconds::seconds;
 use kendall_record::{Outcome, RequestRow};

@@ -1,4 +1,4 @@
-//! The model that says where to look next.
+//! The model that gives the next rate to probe.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ const NEARNESS: f64 = 3.0;
 /// The distance used for overload, where no distance can be measured.
 const OVERLOADED: f64 = 2.0;
 
-/// A station that stands for the system: m servers under Poisson arrivals. It is corrected by every probe.
+/// A station as a model of the system: m servers under Poisson arrivals. It is corrected by every probe.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Curve {
     served: Served,

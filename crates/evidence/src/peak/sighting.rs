@@ -26,7 +26,8 @@ pub struct Sighting {
     pub errors: Estimate,
     /// Whether the number of requests in the system grew.
     pub grows: bool,
-    /// Whether something else had the machine meanwhile, as the caller reports: of such a probe only a pass is believed.
+    /// Whether other programs used the machine during the probe, as the caller reports: a disturbed probe counts only if it
+    /// passes.
     pub disturbed: bool,
 }
 

@@ -44,7 +44,7 @@ pub enum ReplayVerdict {
     Explained,
     /// The first ones predict alike: too few requests waited to distinguish them.
     CannotTell,
-    /// Even the best is far off: something else than the servers and their order decides.
+    /// Even the best candidate has large errors: the response times depend on more than the servers and their order.
     Unexplained,
 }
 
@@ -62,7 +62,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The candidates that the run cannot distinguish from the best, which is the first of them.
+    /// The candidates that the run cannot distinguish from the best, which comes first.
     pub fn alike(&self) -> impl Iterator<Item = &Candidate> {
         self.ranked.iter().filter(|candidate| !candidate.told_apart)
     }

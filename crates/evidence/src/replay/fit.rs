@@ -1,4 +1,4 @@
-//! How far predictions of single requests are from what was measured.
+//! The errors of predictions of single requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct Fit {
 /// The error of one quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantileError {
-    /// Which quantile.
+    /// The level of the quantile.
     pub p: f64,
     /// The relative error of the quantile.
     pub error: f64,

@@ -1,4 +1,4 @@
-//! From the rows of trials to what a station sees of them, and to what its predictions are compared with.
+//! Converts the rows of trials to the visits of a station, and to the response times that its predictions are compared with.
 
 use kendall_record::{Outcome, RequestRow};
 
@@ -31,9 +31,9 @@ struct Stream {
     /// Who was turned away by the server. Were it not, it would take as long as others do on average.
     refused: Vec<bool>,
     measured_s: Vec<Option<f64>>,
-    /// How late each was sent.
+    /// The send lag of each request.
     late_s: Vec<f64>,
-    /// When each left the server.
+    /// The instant at which each request left the server.
     went_s: Vec<f64>,
 }
 
@@ -78,7 +78,7 @@ impl Visits {
         found.get(found.len() / 2).copied()
     }
 
-    /// Through a station, and beside the measurement.
+    /// Replays the visits through a station, and compares them with the measurement.
     pub(super) fn replay(&self, rules: &Rules<'_>) -> Replay {
         let (mut pairs, mut turned_away, mut agreement) = (Vec::new(), 0, Agreement::default());
         for run in &self.runs {

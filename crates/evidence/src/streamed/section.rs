@@ -1,4 +1,4 @@
-//! Requests in contiguous sections of equal size, which double when there are too many of them.
+//! Requests in contiguous sections of equal size, which double when there are too many sections.
 
 use kendall_record::{Outcome, RequestRow};
 

@@ -25,7 +25,7 @@ pub struct TimesSeen {
     pub variance_s2: Option<f64>,
     /// The longest that is known, in seconds.
     pub longest_s: f64,
-    /// Every quantile that was asked for, those included that the requests do not suffice for.
+    /// Every requested quantile, including those that have too few requests.
     pub quantiles: Vec<QuantileSeen>,
     /// Shares and the times that they stay below, in seconds, for a drawing: finer and finer towards 1.
     pub curve: Vec<(f64, f64)>,
@@ -113,7 +113,7 @@ impl TimesSeen {
         self
     }
 
-    /// The quantile with this share, if it was asked for.
+    /// The quantile with this share, if it was requested.
     pub fn quantile(&self, p: f64) -> Option<&QuantileSeen> {
         self.quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12)
     }

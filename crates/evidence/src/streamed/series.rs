@@ -1,4 +1,4 @@
-//! Series along time, in bins that become twice as wide when there are too many of them.
+//! Series along time, in bins that become twice as wide when there are too many bins.
 
 use kendall_record::{Outcome, RequestRow};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(super) struct Bin {
     response_s: f64,
     answered: u64,
     longest_s: f64,
-    /// Answers that were complete in it, whenever they were due.
+    /// Answers completed in the bin, whenever their requests were due.
     completed: u64,
     /// Requests that came in it, and went.
     came: Edge,
@@ -140,7 +140,7 @@ impl Bins {
         &mut self.bins[place]
     }
 
-    /// How wide a bin is, in seconds.
+    /// The width of a bin, in seconds.
     pub(super) fn width_s(&self) -> f64 {
         seconds(self.width_ns)
     }
@@ -197,7 +197,7 @@ impl Bins {
 }
 
 impl SeriesBin {
-    /// Requests that were due in it.
+    /// Requests that were due in the bin.
     pub fn due(&self) -> u64 {
         self.ended.iter().sum()
     }
@@ -227,7 +227,7 @@ fn present(bins: &[Bin], width_s: f64) -> Vec<f64> {
 /// A series along time, in bins of equal width.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// How wide a bin is, in seconds.
+    /// The width of a bin, in seconds.
     pub width_s: f64,
     /// The bins, one after the other, from the start.
     pub bins: Vec<SeriesBin>,
@@ -240,11 +240,11 @@ pub struct SeriesBin {
     pub at_s: f64,
     /// The counts of the requests that were due in the bin, in the order of [`Outcome::ALL`].
     pub ended: [u64; Outcome::ALL.len()],
-    /// Answers that were complete in it, whenever they were due.
+    /// Answers completed in the bin, whenever their requests were due.
     pub completed: u64,
     /// The mean number of requests that were due and not over.
     pub in_flight: f64,
-    /// The mean response time of the requests that were due in it, in seconds, where any was answered.
+    /// The mean response time of the requests that were due in the bin, in seconds, where any was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_mean_s: Option<f64>,
     /// The median response time, within 1 %.

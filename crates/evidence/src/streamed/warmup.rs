@@ -1,4 +1,4 @@
-//! Where the warm-up ends.
+//! The end of the warm-up.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use kendall_stats::mser;
 /// Values to a batch, by Spratt (1998).
 const BATCH: usize = 5;
 
-/// Which requests at the front are left out.
+/// The choice of the requests to leave out at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warmup {
     /// The warm-up lasts until this instant, in nanoseconds since the start.
@@ -23,8 +23,8 @@ pub enum Warmup {
 pub struct WarmupSeen {
     /// Requests due before this were left out, in seconds since the start.
     pub used_s: f64,
-    /// Where MSER-5 would cut, in seconds since the start: the later of its cuts of response time and of throughput. `None` if the run
-    /// is too short, because no part of it is steady or there is too little of it.
+    /// The end of the warm-up by MSER-5, in seconds since the start: the later of its cuts of response time and of throughput. `None`
+    /// if the run is too short, because no part of it is steady or there is too little of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_s: Option<f64>,
 }
@@ -43,7 +43,7 @@ pub(super) fn suggested_ns(bins: &Bins, last_due_ns: i64) -> Option<i64> {
     Some(cut_ns(&response)?.max(cut_ns(&throughput)?))
 }
 
-/// Where MSER-5 cuts what was seen in equal spans of time, each given with the instant at which it begins. `None` where the least
+/// The cut of MSER-5 in a series of equal spans of time, each given with the instant at which it begins. `None` where the least
 /// standard error lies in the second half, or there are too few spans: then there are too few data.
 pub fn cut_ns(series: &[(i64, f64)]) -> Option<i64> {
     let values: Vec<f64> = series.iter().map(|(_, value)| *value).collect();

@@ -11,7 +11,7 @@ pub(crate) struct Cells {
     pub(crate) rows: Vec<(u64, Vec<String>)>,
 }
 
-/// Why a text holds no cells.
+/// The reason why a text holds no cells.
 #[derive(Debug)]
 pub(crate) enum NoCells {
     /// The text has no line.

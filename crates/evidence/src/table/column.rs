@@ -8,11 +8,11 @@ use super::{Row, TableError};
 pub(super) enum Column {
     /// A known quantity.
     Quantity { name: String, target: Target, unit: Unit, must: Must },
-    /// Anything else; it names its rows.
+    /// Any other column; it names its rows.
     Label(String),
 }
 
-/// Where a value goes.
+/// The destination of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Field(Field),
@@ -99,7 +99,7 @@ const KNOWN: &[Known] = &[
     ("duration", TIME, Must::Positive, |row| &mut row.duration_s),
 ];
 
-/// The headers that are known, each with its first unit. `response_pNN_s` stands for every quantile.
+/// The known headers, each with its first unit. `response_pNN_s` stands for every quantile.
 pub fn quantities() -> String {
     let named = |&(name, units, ..): &Known| format!("{name}{}", units[0].0);
     let mut names: Vec<String> = KNOWN.iter().map(named).collect();

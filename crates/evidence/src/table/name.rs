@@ -40,8 +40,8 @@ const THROUGHPUT: [&str; 11] = [
 /// Words that say that a time is that of a response, and nothing more.
 const RESPONSE: [&str; 5] = ["response", "responses", "latency", "latencies", "rt"];
 
-/// The name of a quantity with its unit: "Latency p99 [us]" is `response_p99_us`, "rps" is `rate_per_s`. What is no known quantity keeps its
-/// words.
+/// The name of a quantity with its unit: "Latency p99 [us]" is `response_p99_us`, "rps" is `rate_per_s`. Any other
+/// header keeps its words.
 pub(crate) fn canonical(header: &str) -> String {
     let lower = header.to_lowercase().replace(['µ', 'μ'], "u").replace('%', " percent");
     let words: Vec<&str> =

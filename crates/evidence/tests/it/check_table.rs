@@ -95,7 +95,7 @@ fn the_backlog_and_the_products_of_the_text_search_table_are_found() {
     let room = says(TEXT_SEARCH, Check::Room, "line 17 ");
     assert!(room.contains("capacity is 51 (1 in service and 50 in the backlog)"), "{room}");
     assert!(room.contains("M/M/1/51 loses 0.0042 %") && room.contains("19 are rejected"), "{room}");
-    // 40 × the response time is no total time.
+    // 40 × the response time is not a total time.
     assert_eq!(of(Check::TotalTime), 6, "{found:?}");
     assert!(
         says(TEXT_SEARCH, Check::TotalTime, "line 6 ").contains("40 requests at 1.00/s take about 40.0 s")

@@ -15,7 +15,7 @@ pub struct Letter {
     pub factor: String,
     /// The name: "A".
     pub letter: String,
-    /// The value that it stands for.
+    /// The value that the letter abbreviates.
     pub value: String,
 }
 
@@ -59,7 +59,7 @@ impl Variable {
 }
 
 impl Experiment {
-    /// The letters that stand for long values.
+    /// The letters that abbreviate long values.
     pub fn letters(&self) -> Vec<Letter> {
         let of_variable = |variable: &Variable| -> Vec<Letter> {
             let named =

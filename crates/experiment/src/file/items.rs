@@ -1,4 +1,4 @@
-//! The items of a TOML table and where they stand in the file.
+//! The items of a TOML table and their positions in the file.
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::precision::Precision;
 use kendall_system::{Kind, Value};
 
-/// A trial is disturbed where other programs used this share of the machine's processor time beyond what is usual in its run.
+/// The share of the machine's processor time, beyond the usual share in a run, from which on other programs disturb a trial.
 /// `disturbed-over` overrides it.
 pub const DISTURBED_OVER: f64 = 0.02;
 /// The repeats of an experiment without a precision.
@@ -31,7 +31,7 @@ impl Reader<'_> {
         let Some(item) = find("precision") else {
             for name in ["precision-of", "repeats-at-most", "time-at-most"] {
                 if let Some(item) = find(name) {
-                    let message = format!("{name} means nothing without a precision; set precision = \"5%\"");
+                    let message = format!("{name} has no effect without a precision; set precision = \"5%\"");
                     return Err(self.fault(item.span(), message));
                 }
             }

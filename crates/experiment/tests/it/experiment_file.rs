@@ -130,7 +130,7 @@ fn faults_of_trust_name_what_is_wrong() {
         let why = fault("\"p99\"", &format!("{quantile:?}"));
         assert!(why.contains("precision-of must be mean") && why.contains(quantile), "{why}");
     }
-    assert!(fault("precision = \"4%\"", "").contains("means nothing without a precision"));
+    assert!(fault("precision = \"4%\"", "").contains("has no effect without a precision"));
     assert!(fault("at-most = 12", "at-most = 3").contains("less than the 6 repeats"));
     assert!(fault("workers = 2", "workers = 3").contains("no workers 3"));
     assert!(fault("p99 = \"<50ms\"", "p99 = \"50ms\"").contains("p99 must be a limit"));
@@ -250,7 +250,7 @@ fn cases_are_a_factor_of_linked_values() {
     assert_eq!(again.combinations(), combinations);
     assert_eq!(again.to_toml(), written);
 
-    // One case only is no factor, but its values hold.
+    // One case only is not a factor, but its values hold.
     let only = read(CASES.split("[[case]]\nname = \"one big\"").next().unwrap()).unwrap();
     assert_eq!(only.factors().len(), 1);
     assert_eq!(only.combinations()[0].load.whole("requests"), Some(50));
@@ -281,7 +281,7 @@ fn faults_of_cases_name_their_line_and_the_nearest_key() {
                 &["workers has several values in [system]"],
             ),
             ("load.requests = 50", "load.rate = \"-1\"", "line 13", &["positive rate"]),
-            ("load.requests = 50", "load.users = 3", "line 13", &["users: means nothing with poisson"]),
+            ("load.requests = 50", "load.users = 3", "line 13", &["users: has no effect with poisson"]),
             ("\"one big\"", "\"many easy\"", "line 16", &["there are two cases \"many easy\""]),
             ("name = \"one big\"", "", "line 15", &["a case needs a name"]),
             ("name = \"many easy\"", "name = \"\"", "line 11", &["not empty"]),

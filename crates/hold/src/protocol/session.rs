@@ -95,7 +95,7 @@ pub fn decode_opening(bytes: &[u8]) -> Result<u64, Fault> {
     }
 }
 
-/// A request as it goes over the wire.
+/// Encodes a request.
 pub fn encode_request(Request { nonce, to }: Request) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0; REQUEST_BYTES];
     bytes[..16].copy_from_slice(&two(nonce, to));
@@ -116,7 +116,7 @@ pub fn decode_request(bytes: &[u8]) -> Result<Request, Fault> {
     Ok(Request { nonce, to: known_user(to)? })
 }
 
-/// An answer as it goes over the wire.
+/// Encodes an answer.
 pub fn encode_answer(Answer { nonce, fate }: Answer) -> [u8; ANSWER_BYTES] {
     let from = match fate {
         Fate::Present => PRESENT,

@@ -1,4 +1,4 @@
-//! `kendall link run`: a command at one end of an emulated link, and what it talks to at the other.
+//! `kendall link run`: a command at one end of an emulated link, and its server at the other.
 
 use std::env;
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! A load that is reported to other tools while it goes on.
+//! Reports a load to other tools while it runs.
 
 use std::sync::Arc;
 

@@ -63,7 +63,7 @@ fn servers_are_measured_in_turns_and_the_slower_one_is_named() {
     assert_eq!(json(&better)["comparison"]["against"][0]["metrics"][0]["verdict"], "better");
 }
 
-/// A server is as fast as itself; so few rounds that nothing follows are no pass.
+/// A server is as fast as itself; with so few rounds that nothing follows, the result is not a pass.
 #[test]
 fn what_is_alike_passes_and_what_is_not_known_does_not() {
     let server = hold("10ms");

@@ -147,7 +147,7 @@ fn an_unknown_option_is_no_value() {
     }
 }
 
-/// Programs that keep half of the processors busy, and are no children of this one. They end with it, or after a while.
+/// Programs that keep half of the processors busy, and are not children of this one. They end with it, or after a while.
 struct Busy(Vec<String>);
 
 impl Busy {

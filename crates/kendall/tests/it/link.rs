@@ -480,7 +480,7 @@ fn an_experiment_with_an_impossible_link_is_refused_at_its_line() {
         ("measure = \"off\"", "jitter = \"8ms\"", "jitter: a jitter of 8ms is more than the delay of 5ms"),
         ("measure = \"off\"", "rate = [\"1mbit\", \"2mbit\"]", "unvaried"),
         ("measure = \"off\"", "back-end = [\"veth\", \"tun\"]", "back-end cannot vary"),
-        ("measure = \"off\"", "hops = \"delay=1ms\"", "stands beside hops"),
+        ("measure = \"off\"", "hops = \"delay=1ms\"", "cannot be set together with hops"),
     ] {
         let text = EXPERIMENT.replace(from, to);
         let text = if words == "unvaried" { text.replace("rate = 50", "rate = [50, 60]") } else { text };

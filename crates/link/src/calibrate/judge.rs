@@ -207,7 +207,7 @@ pub(crate) fn share(met: u32, of: u32, clumping: f64) -> Option<Measured> {
     Some(Measured { value, low: (centre - half).max(0.0), high: (centre + half).min(1.0) })
 }
 
-/// How much longer than set each of these delays was, as a histogram.
+/// The delay of each packet beyond the set one, as a histogram.
 pub(crate) fn excess<'a>(ways: impl Iterator<Item = (&'a [f64], f64)>) -> Option<LatenessSummary> {
     let mut excess = Lateness::default();
     for (times_s, asked_s) in ways {

@@ -333,7 +333,7 @@ fn rate(
     let seconds = f64::from(plan.cars) * f64::from(plan.gap_ns) / 1e9;
     let relative =
         1.96 * (target.jitter_s + 100e-6) * 12.0_f64.sqrt() / f64::from(arrived.cars).sqrt() / seconds;
-    // Where the setting is no loss and no packet was lost, the loss is certain.
+    // Where the setting has no loss and no packet was lost, the loss is certain.
     let (fewest, most) =
         if target.loss > 0.0 { (lost.low, lost.high.min(0.99)) } else { (lost.value, lost.value) };
     Some((

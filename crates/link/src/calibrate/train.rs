@@ -78,7 +78,7 @@ pub(crate) struct Arrivals {
     /// Which packets have arrived; a copy does not count again.
     seen: Vec<bool>,
     pub(crate) cars: u32,
-    /// When the first packet arrived.
+    /// The instant at which the first packet arrived.
     first_ns: i64,
     /// Sums over the packets after the first, of the bytes and of the seconds since then.
     line: Line,

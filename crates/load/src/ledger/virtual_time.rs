@@ -143,7 +143,7 @@ struct Attempt {
 /// One run in virtual time.
 struct Course {
     plan: Plan,
-    /// When the ledger was closed.
+    /// The instant at which the ledger was closed.
     end_ns: i64,
     summary: RunSummary,
     rows: Vec<RequestRow>,

@@ -50,7 +50,7 @@ struct Out {
     handing: Handing,
 }
 
-/// How much of a request the kernel has.
+/// The progress of passing a request to the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handing {
     /// The kernel has this many of its bytes.

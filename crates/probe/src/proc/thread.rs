@@ -89,9 +89,9 @@ impl Thread {
 /// The files of a thread that stay open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// Every thread is kept.
+    /// Every file is kept open.
     All,
-    /// Only the one that every reading needs.
+    /// Only the file that every reading needs is kept open.
     Time,
 }
 

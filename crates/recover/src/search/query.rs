@@ -107,7 +107,7 @@ pub struct FoundPassword {
     pub password: Vec<u8>,
     /// The password's source.
     pub by: PasswordSource,
-    /// The number of candidates that were tried for it.
+    /// The number of candidates tried for this password.
     pub tried: u64,
 }
 

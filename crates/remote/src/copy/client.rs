@@ -23,7 +23,7 @@ use crate::session::{Inward, SILENCE_LIMIT, alive_while, split, write};
 pub struct CopySettings {
     /// The options of the copy.
     pub options: CopyOptions,
-    /// How long the server may send nothing; one that works says at least every 10 s that it is there.
+    /// The time for which the server may send nothing; a live server sends at least every 10 s.
     pub silence_limit: Duration,
 }
 
@@ -42,9 +42,9 @@ pub struct CopyReport {
     pub bytes: u64,
     /// The bytes, among these, that were there already, from an interrupted copy.
     pub resumed_bytes: u64,
-    /// How much could not be copied.
+    /// The number of entries that could not be copied.
     pub failed: u64,
-    /// A sentence for each of it, up to a thousand.
+    /// A sentence for each entry that could not be copied, up to a thousand.
     pub failures: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ impl ContentHasher {
         Self { offset, ..Self::default() }
     }
 
-    /// Where the next bytes are in the file.
+    /// The position of the next bytes in the file.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,5 +1,5 @@
-//! A folder that nothing leaves: what is in it is opened relative to its descriptor, and no symbolic link on the way is
-//! followed, wherever it points.
+//! A folder that no path leaves: entries are opened relative to its descriptor, and symbolic links on the way are never
+//! followed.
 //!
 //! The kernel sees to that (`openat2` with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, since Linux 5.6). Where it does not
 //! have the call, or a filter forbids it, names are opened one after another, none of them through a link.
@@ -23,7 +23,7 @@ pub(crate) struct Folder {
     fd: OwnedFd,
     /// Set once the kernel has refused `openat2`.
     by_names: AtomicBool,
-    /// The folder that was opened last, since most files are beside the one before.
+    /// The folder that was opened last, since most files are in the same folder as the one before.
     last: Option<(TreePath, OwnedFd)>,
 }
 

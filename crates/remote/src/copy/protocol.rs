@@ -74,7 +74,7 @@ impl Wanted {
         Ok(Self { is_content: normal.is_empty() || path.ends_with(b"/."), path: normal })
     }
 
-    /// The name that it gets at the target; empty where its content goes there.
+    /// The name of the entry at the target; empty where its content goes there.
     pub fn name(&self) -> &[u8] {
         let last = self.path.as_bytes().rsplit(|byte| *byte == b'/').next();
         last.filter(|_| !self.is_content).unwrap_or_default()
@@ -96,8 +96,8 @@ pub struct Partial {
     pub digest: [u8; 32],
 }
 
-/// Who a file is, so that its partial copy can be found again: path within its source, length and time of change. A match
-/// proves nothing: the digest of a partial file does.
+/// The identity of a file, by which its partial copy can be found again: path within its source, length and time of change. A
+/// match proves nothing: the digest of a partial file does.
 pub fn identity(path: &TreePath, size: u64, modified: FileTime) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new_derive_key("kendall remote copy 2026 identity of a file");
     hasher.update(&size.to_le_bytes()).update(&modified.s.to_le_bytes()).update(&modified.ns.to_le_bytes());
@@ -180,14 +180,14 @@ pub enum Message {
     },
     /// A folder.
     Folder {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
     },
     /// A file, whose data, holes and end follow.
     File {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
@@ -204,7 +204,7 @@ pub enum Message {
     FileEnd(FileEnd),
     /// A symbolic link.
     Symlink {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// Beside the content.
         metadata: Metadata,
@@ -213,12 +213,12 @@ pub enum Message {
     },
     /// Another name of an earlier file.
     HardLink {
-        /// Where.
+        /// The path of the entry.
         place: SourcePath,
         /// The number of that file: folders, files and links count from 0.
         of: u64,
     },
-    /// Something that the sender cannot send; a sentence for the user.
+    /// An entry that the sender cannot send; a sentence for the user.
     Problem(String),
     /// Sender: that was all.
     Done,

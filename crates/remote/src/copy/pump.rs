@@ -97,7 +97,7 @@ async fn answers(inward: &mut Inward, failures: &Failures) -> Result<Outcome, Re
     }
 }
 
-/// What a receiver needs beside the stream.
+/// The state of a receiver in addition to the stream.
 pub(crate) struct Receiving {
     pub(crate) target: Target,
     pub(crate) options: CopyOptions,

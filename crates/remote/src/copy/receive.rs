@@ -31,7 +31,7 @@ pub(crate) trait Answers {
     fn send(&mut self, message: &Message);
 }
 
-/// A copy as its receiver has it.
+/// The receiver's side of a copy.
 pub(crate) struct Receiver<A> {
     target: Target,
     options: CopyOptions,
@@ -86,7 +86,7 @@ impl<A: Answers> Receiver<A> {
     /// Takes the next bytes of the sender.
     ///
     /// # Errors
-    /// Where the sender does not keep to the protocol, or refuses. That one file fails is no error.
+    /// Where the sender breaks the protocol, or refuses. That one file fails is not an error.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
         // Taken out while it lends bytes.
         let mut decoder = std::mem::replace(&mut self.decoder, FrameDecoder::new(DATA));

@@ -1,5 +1,5 @@
-//! The sender: reads sources and sends their entries one after another, without waiting for an answer. Runs in a thread of
-//! its own, since files block.
+//! The sender: reads sources and sends their entries one after another, without waiting for an answer. Runs in a separate
+//! thread, since files block.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -277,7 +277,7 @@ fn described(place: &SourcePath, name: &[u8]) -> String {
     if place.path.is_empty() { shown(name).into_owned() } else { place.path.to_string() }
 }
 
-/// Opens a file that is no link and no device, which opening could start.
+/// Opens a file that is neither a link nor a device, which opening could start.
 fn open(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<(OwnedFd, Stat)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = fs::openat(folder, name, flags, Mode::empty())?;

@@ -45,7 +45,7 @@ pub struct FilePolicy {
     pub allow_owner: bool,
     /// Whether a client may keep the set-user-ID, set-group-ID and sticky bits in an upload.
     pub allow_special_bits: bool,
-    /// How long a client may send nothing; one that works says at least every 10 s that it is there.
+    /// The time for which a client may send nothing; a live client sends at least every 10 s.
     pub silence_limit: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Where a copy goes: the folder that nothing leaves, and the path in it of each source.
+//! The target of a copy: the folder that no path leaves, and the path in it of each source.
 //!
 //! As with `cp`: into a folder that exists; otherwise the target is the new name of the only source. A target that ends in a
 //! slash, or that several sources or the content of a folder go to, is a folder and is created if need be.
@@ -16,7 +16,7 @@ use crate::copy::stat::kind;
 use crate::error::RemoteError;
 use crate::path::{BadPath, TreePath, shown};
 
-/// Where a copy goes.
+/// The target of a copy.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) folder: Folder,

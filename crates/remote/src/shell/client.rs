@@ -259,7 +259,9 @@ impl Client {
             ServerFrame::Output { .. } => {
                 return Err(ShellError::Protocol("output that does not continue the output before"));
             }
-            ServerFrame::Taken(_) => return Err(ShellError::Protocol("it took input that was never sent")),
+            ServerFrame::Taken(_) => {
+                return Err(ShellError::Protocol("it acknowledged input that was never sent"));
+            }
             ServerFrame::Exited { .. } => return Err(ShellError::Protocol("an exit before all output")),
             ServerFrame::Sessions(_) | ServerFrame::Ending => {
                 return Err(ShellError::Protocol("an answer to another request"));

@@ -55,7 +55,7 @@ pub enum ShellError {
     /// The local terminal or a standard stream cannot be used.
     #[error("cannot use {what}: {source}")]
     Local {
-        /// Which.
+        /// The resource that cannot be used.
         what: &'static str,
         /// The error that the operating system reported.
         source: io::Error,

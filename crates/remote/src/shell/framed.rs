@@ -35,7 +35,7 @@ pub(crate) enum Progress {
     Ended,
 }
 
-/// Why a stream of frames is over.
+/// The reason why a stream of frames is over.
 #[derive(Debug)]
 pub(crate) enum StreamError {
     /// The stream has failed.

@@ -1,5 +1,5 @@
-//! A session's program: a shell on a pseudo-terminal or on three pipes, as the session's user, in a session of the kernel of
-//! its own, with no descriptor but its own and with all signals at their defaults.
+//! The program of a session: a shell on a pseudo-terminal or on three pipes, as the session's user, in a separate kernel session,
+//! with no descriptor but its own and with all signals at their defaults.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -43,7 +43,7 @@ pub(crate) struct Program {
     pub(crate) output: Output,
 }
 
-/// Where a program's input goes.
+/// The destination of a program's input.
 pub(crate) enum Input {
     Terminal(pipe::Sender),
     Pipe(ChildStdin),
@@ -248,7 +248,7 @@ impl Input {
     }
 }
 
-/// Where output is read into.
+/// The buffers that output is read into.
 pub(crate) struct Buffers {
     output: Vec<u8>,
     errors: Vec<u8>,

@@ -85,7 +85,7 @@ impl Default for Window {
     }
 }
 
-/// A terminal that a client wants: its type (`TERM`) and its window.
+/// A terminal that a client requests: its type (`TERM`) and its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal<'a> {
     /// The value of `TERM`.
@@ -124,7 +124,7 @@ pub enum ClientFrame<'a> {
     Open(Open<'a>),
     /// Attaches to a session, anew: its recent output comes again.
     Attach {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The client's window.
         window: Window,
@@ -133,7 +133,7 @@ pub enum ClientFrame<'a> {
     },
     /// Continues a session whose connection was lost.
     Resume {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The secret that came with `Attached`.
         token: Token,
@@ -197,7 +197,7 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// Where output comes from.
+/// The source of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The pseudo-terminal or the pipe of standard output.
@@ -206,10 +206,10 @@ pub enum Source {
     Errors,
 }
 
-/// Why the server detaches a client.
+/// The reason why the server detaches a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DetachReason {
-    /// The client has asked.
+    /// The client requested it.
     Requested,
     /// Another client has attached.
     TakenOver,
@@ -217,7 +217,7 @@ pub enum DetachReason {
     ServerStops,
 }
 
-/// Why the server refuses a request.
+/// The reason why the server refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Too many sessions, of this client or in all.
@@ -254,7 +254,7 @@ pub struct Listed<'a> {
 pub enum ServerFrame<'a> {
     /// The connection is that of a session now.
     Attached {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// For `Resume`.
         token: Token,

@@ -46,7 +46,7 @@ pub struct Guest {
 /// Decides by its public key whether a client is admitted.
 pub type Admit = Arc<dyn Fn(&PublicKey) -> Option<Guest> + Send + Sync>;
 
-/// The limits of a server, and what it takes from clients.
+/// The limits of a server, and the requests that it accepts from clients.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// Sessions at once.

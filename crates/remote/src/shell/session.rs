@@ -130,7 +130,7 @@ pub(crate) struct Session {
     presence: Presence,
     /// A client that waits for whether the present one answers.
     waiting: Option<Waiting>,
-    /// When the window gets its size back.
+    /// The instant at which the window gets its size back.
     redraw: Option<Instant>,
     /// When a program that was hung up is killed.
     kill: Option<Instant>,

@@ -46,7 +46,7 @@ pub enum Target {
     Folder,
 }
 
-/// A run that is written in other formats: the trials that count, and what was found.
+/// A run to export: the trials that count, and their results.
 #[derive(Debug)]
 pub struct Exported<'a> {
     /// The folder of the run.
@@ -129,7 +129,7 @@ impl ExportedTrial {
     }
 }
 
-/// Why a run cannot be written in a format.
+/// The reason why a run cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ExportError {

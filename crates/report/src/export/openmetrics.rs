@@ -238,7 +238,7 @@ impl Label {
     }
 }
 
-/// Letters, digits and underscores, of which the first is no digit.
+/// Letters, digits and underscores, of which the first is not a digit.
 fn label_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(plain).collect();

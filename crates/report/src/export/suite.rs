@@ -6,11 +6,11 @@ use kendall_evidence::expect::Judged;
 /// The expectations of one run.
 #[derive(Clone, Debug)]
 pub struct Suite<'a> {
-    /// The name of the experiment, or what was loaded.
+    /// The name of the experiment, or the target of the load.
     pub name: String,
     /// The start of the run, in UTC: "2026-11-21T04:15:00Z", or with a space for the T.
     pub started_utc: String,
-    /// Where, and what was expected there: one test case each.
+    /// The place and the expectation of each test case.
     pub cases: Vec<(String, &'a Judged)>,
     /// Whether an expectation that cannot be decided is skipped; otherwise it fails.
     pub allows_undecided: bool,

@@ -1,5 +1,5 @@
-//! Categories one below the other, each with its times: measured, by formula, by simulation. Names of any length have
-//! room on the left, and what is to be compared stands in neighbouring rows.
+//! Categories one below the other, each with its times: measured, by formula, by simulation. Names of any length fit
+//! on the left, and rows to compare are neighbours.
 
 use kendall_station::Estimate;
 

@@ -13,7 +13,7 @@ use kendall_analysis::Report;
 use kendall_analysis::effects::{level, table};
 
 const SIZE: (f64, f64) = (420.0, 280.0);
-/// What stands beside the discs of the first measure is so far to the right of them.
+/// The distance of the other measures to the right of the discs of the first one.
 const ASIDE: f64 = 0.14;
 
 /// Main effects, a panel for each factor, and effects of pairs, a panel for each pair; `None` unless several factors were varied.

@@ -1,4 +1,4 @@
-//! The replay of each point: every request's response as predicted over what was measured.
+//! The replay of each point: the predicted response of every request over the measured one.
 
 use kendall_analysis::Table;
 use kendall_evidence::{Candidates, Pair};

@@ -203,7 +203,7 @@ fn is_numeric(report: &Report) -> bool {
     values.iter().all(|value| value.parse::<f64>().is_ok())
 }
 
-/// Each value of the first factor by its name, where values are no numbers.
+/// Each value of the first factor by its name, where values are not numbers.
 fn names(report: &Report) -> Vec<(f64, String)> {
     let Some(factor) = report.factors.first().filter(|_| !is_numeric(report)) else { return Vec::new() };
     let mut names: Vec<(f64, String)> = Vec::new();

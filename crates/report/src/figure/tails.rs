@@ -54,7 +54,7 @@ pub fn slower(report: &Report) -> Option<Figure> {
     Some(Figure::of("Share of requests that take longer than a time", caption, plots, table(report)))
 }
 
-/// What stands beside the measured lines.
+/// The part of the caption that explains the lines and markers.
 fn beside(report: &Report) -> String {
     report.notations().first().map_or_else(String::new, |first| {
         format!(
@@ -117,7 +117,7 @@ fn times(lines: &[Line<'_>]) -> (f64, f64) {
     if low < high { (low / 1.2, high * 1.2) } else { (1e-3, 1.0) }
 }
 
-/// The lines of all points, and the first model beside them. `at` is where a share and its time are drawn.
+/// The lines of all points, and those of the first model. `at` is where a share and its time are drawn.
 fn layers(report: &Report, lines: &[Line<'_>], at: impl Fn(f64, f64) -> (f64, f64)) -> Vec<Layer> {
     let mut layers = Vec::new();
     if let Some(first) = report.notations().first() {

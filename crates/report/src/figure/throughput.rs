@@ -24,8 +24,8 @@ const FEWEST: usize = 3;
 /// What triangles are called in the legend.
 const P99: &str = "measured, 99 % of requests";
 
-/// Mean response time, and that of 99 % of the requests, against throughput: a panel for each group. `None` unless the load is
-/// what was varied.
+/// Mean response time, and that of 99 % of the requests, against throughput: a panel for each group. `None` unless the load
+/// was varied.
 pub fn throughput(report: &Report) -> Option<Figure> {
     let groups: Vec<(String, Vec<&Point>)> =
         report.groups().into_iter().filter(|(_, points)| is_along_load(report, points)).collect();

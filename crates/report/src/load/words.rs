@@ -106,7 +106,7 @@ pub(super) fn correlated(seen: &Streamed) -> Option<String> {
     })
 }
 
-/// Why quantiles have no interval, where they have none although there are enough requests.
+/// The reason why quantiles have no interval, where they have none although there are enough requests.
 pub(super) fn without_intervals(seen: &Streamed) -> Option<String> {
     if seen.growth.is_some_and(|growth| growth.unstable) {
         return Some(

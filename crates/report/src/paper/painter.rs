@@ -15,7 +15,7 @@ const SERIFS: [&str; 4] = ["Liberation Serif", "Times New Roman", "DejaVu Serif"
 /// Fonts without, likewise.
 const SANS: [&str; 4] = ["Liberation Sans", "Arial", "DejaVu Sans", "Noto Sans"];
 
-/// Why there is no image.
+/// The reason why there is no image.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum PaintError {

@@ -1,4 +1,4 @@
-//! The picture of several stations beside each other while one quantity grows.
+//! The picture of several stations while one quantity grows.
 
 use kendall_station::Estimate;
 

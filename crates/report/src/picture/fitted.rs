@@ -10,7 +10,7 @@ const SHOWN: usize = 3;
 const STEPS: u32 = 120;
 
 /// Draws measured response time and, for a closed population, throughput, with the best models through them. A dashed line
-/// stands where the loads end that the models were fitted on to be ranked.
+/// marks the end of the loads that the models were fitted on to be ranked.
 pub fn fitted(title: String, fit: &Fit) -> Picture {
     let closed = matches!(fit.points.first().map(|point| point.load), Some(Load::Closed { .. }));
     let across = if closed { "users" } else { "arrival rate [1/s]" };

@@ -1,4 +1,4 @@
-//! The picture of one station: what it answers under other loads, and how its response times spread.
+//! The picture of one station: its answers under other loads, and the distribution of its response times.
 
 use kendall_station::{Answer, Estimate};
 use kendall_theory::{Along, Line, NetworkFormula};

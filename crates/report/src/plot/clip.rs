@@ -24,7 +24,7 @@ impl Window {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
-    /// The nearest pixel within; none for what is no number.
+    /// The nearest pixel within; none for what is not a number.
     pub(super) fn nearest(&self, (x, y): Pixel) -> Option<Pixel> {
         (!x.is_nan() && !y.is_nan()).then(|| (x.clamp(self.left, self.right), y.clamp(self.top, self.bottom)))
     }
@@ -36,7 +36,7 @@ impl Window {
         (width > 0.0 && height > 0.0).then_some((x, y, width, height))
     }
 
-    /// The parts of a line through points that lie within. A point that is no number interrupts the line; one that stands
+    /// The parts of a line through points that lie within. A point that is not a number interrupts the line; one that stands
     /// alone is a part of one point.
     pub(super) fn parts(&self, points: impl Iterator<Item = Pixel>) -> Vec<Vec<Pixel>> {
         let mut parts = Vec::new();

@@ -77,7 +77,7 @@ impl Axis {
         }
     }
 
-    /// A value as it stands beside a mark.
+    /// A value in the form of a label at a mark.
     fn value(&self, value: f64) -> String {
         match self.quantity {
             Quantity::Time => time(value),
@@ -87,7 +87,7 @@ impl Axis {
     }
 }
 
-/// How wide the longest label is.
+/// The width of the longest label.
 fn widest(ticks: &[Tick]) -> f64 {
     let letters = ticks.iter().filter_map(|tick| tick.label.as_ref()).map(|label| label.chars().count());
     letters.max().unwrap_or(0) as f64 * LETTER

@@ -71,7 +71,7 @@ fn a_report_shows_what_it_has_and_nothing_else() {
         ["response", "throughput", "users", "waiting", "quantiles", "slower", "ecdf", "services"]
     );
     assert!(names(&factorial()).contains(&"effects"));
-    // Categories are no load, so there is no curve along it.
+    // Categories are not load, so there is no curve along it.
     let categories = names(&sample::categories());
     assert!(!categories.contains(&"throughput") && categories.contains(&"weighted"), "{categories:?}");
 }

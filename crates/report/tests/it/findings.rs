@@ -272,7 +272,7 @@ fn littles_law_is_broken_only_above_half_a_percent() {
     assert_says(
         |report| report.trials[1].little_gap = Some(-0.021),
         "Little's law is broken in 1 trial: in 001 the mean number in the system and throughput × mean response differ by \
-         2.1 %. Requests or instants are missing from the record.",
+         2.1 %. Requests or instants are missing from the record: measure again.",
     );
     let within = sentences(|report| report.trials[1].little_gap = Some(0.0049));
     assert_eq!(within, sentences(|_| {}));
@@ -327,7 +327,7 @@ fn growth_below_full_use_and_missing_trials_are_doubts() {
     assert_says(
         |report| report.points[1].growing = Some(Growth { first_half_s: 7e-3, second_half_s: 9.6e-3 }),
         "At 80/s response times grow while the trials run, from 7.00 ms in the first half to 9.60 ms in the second: the mean \
-         depends on how long the trials are.",
+         depends on how long the trials are. Measure at a lower rate.",
     );
     assert_says(
         |report| report.planned_trials = 9,

@@ -13,7 +13,7 @@ const TRIALS: u64 = 3;
 const DELAY_S: f64 = 0.4e-3;
 const MEAN_S: f64 = 9.5e-3;
 
-/// A page without its script and without the data of its plots, which are no text that anybody reads.
+/// A page without its script and without the data of its plots, which no reader reads as text.
 #[allow(dead_code, reason = "not every test reads pages")]
 pub(crate) fn without_script(page: &str) -> String {
     let script = format!("<script>\n{}</script>", kendall_report::script::SCRIPT);

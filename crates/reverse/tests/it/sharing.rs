@@ -36,7 +36,7 @@ fn a_found_number_is_answered_from_the_cache_only_within_its_range() {
         assert_eq!(ask(server.address, &request_for(5_000, 0, 9_000)), 5_000);
         assert_eq!((ask(server.address, &request_for(5_000, 0, 9_000)), hits()), (5_000, 1));
         assert_eq!((ask(server.address, &request_for(5_000, 4_000, 6_000)), hits()), (5_000, 2));
-        // That the number lies outside the range is no answer yet: this range is searched, and then known.
+        // That the number lies outside the range is not an answer yet: this range is searched, and then known.
         assert_eq!((ask(server.address, &request_for(5_000, 0, 3_000)), hits()), (0, 2));
         assert_eq!((ask(server.address, &request_for(5_000, 0, 3_000)), hits()), (0, 3));
         assert_eq!((ask(server.address, &request_for(0, 0, 10)), hits()), (0, 3));

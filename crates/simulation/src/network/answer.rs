@@ -60,7 +60,7 @@ pub struct PhaseAnswer {
     pub to_s: f64,
     /// The mean response time of those that arrived in it and were served.
     pub response_s: Estimate,
-    /// The share of all served customers that arrived in it.
+    /// The share of all served customers that arrived in the phase.
     pub share: Estimate,
 }
 

@@ -53,7 +53,7 @@ struct EventLoop<'a, 'w, 's> {
     routes: Rng,
     classes: Rng,
     thinking: Rng,
-    /// How many may still come.
+    /// The number of customers that may still arrive.
     left: u64,
     /// Streams that have not ended.
     coming: usize,

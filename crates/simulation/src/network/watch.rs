@@ -29,7 +29,7 @@ pub struct Counts {
     pub broken: u64,
     /// The number of customers still there at the end.
     pub inside: u64,
-    /// Retries of all of them.
+    /// The number of retries of all customers.
     pub retries: u64,
 }
 

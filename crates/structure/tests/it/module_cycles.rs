@@ -7,7 +7,7 @@
 //! 1. Siblings in a circle: of two modules of one parent, each with all that is below it, each uses the other, directly or
 //!    through further siblings.
 //! 2. A call back: a module calls a function that a module above it defines, which in turn uses the lower one. The types and
-//!    constants of a module above are no knot: they are the vocabulary that the lower modules share.
+//!    constants of a module above are not a knot: they are the vocabulary that the lower modules share.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fs;

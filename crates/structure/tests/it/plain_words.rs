@@ -44,7 +44,7 @@ const AVOID: [(&str, &str); 36] = [
     ("whomever", "the client, the caller"),
 ];
 
-/// The name of a user of the system, which is no prose.
+/// The name of a user of the system, which is not prose.
 const USER: &str = "\"nobody\"";
 
 /// A piece of text, and the line on which it begins.

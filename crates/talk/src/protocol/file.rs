@@ -23,14 +23,15 @@ pub const MOST_PIECE: usize = 32 << 10;
 /// A frame about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileFrame {
-    /// The sender has this file. It says so again on each connection until the receiver has settled it.
+    /// The sender has this file. It repeats the offer on each connection until the receiver has settled it.
     Offer {
         /// The size of the file in bytes.
         size: u64,
         /// The name that the sender gives the file; at most [`MOST_NAME`] bytes.
         name: String,
     },
-    /// The receiver takes the file. The first on a connection says where its bytes are to begin, later ones allow more.
+    /// The receiver takes the file. The first such frame on a connection gives the position of its first byte, later ones
+    /// allow more.
     Want {
         /// How many bytes the receiver has.
         from: u64,
@@ -57,7 +58,7 @@ pub enum FileFrame {
 pub enum Outcome {
     /// The file is complete, and its bytes are those that were sent.
     Whole,
-    /// The receiver does not want it, or no longer.
+    /// The receiver declines the file, or withdraws from it.
     Refused,
     /// The receiver cannot write it, or its bytes are not those that were sent.
     Failed,

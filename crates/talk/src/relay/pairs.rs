@@ -120,7 +120,7 @@ impl Pairs {
         expired.into_iter().for_each(|id| self.close(id));
     }
 
-    /// How many there are.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }

@@ -22,9 +22,9 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(5);
 pub struct PeerAnnounced {
     /// The pair.
     pub pair: PairId,
-    /// Whose token it was: the first or the second.
+    /// The side whose token it was: the first or the second.
     pub side: usize,
-    /// Where the announcement came from.
+    /// The address that the announcement came from.
     pub address: SocketAddr,
 }
 

@@ -1,4 +1,4 @@
-//! A file that is received: written beside its place, checked, and then given its name.
+//! A file that is received: written next to its place, checked, and then given its name.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -29,7 +29,7 @@ pub enum UploadError {
 }
 
 impl Upload {
-    /// Opens a file. The peer learns its name and its size, and nothing of its folder, owner, permissions and times.
+    /// Opens a file. The peer receives its name and its size, but not its folder, owner, permissions and times.
     ///
     /// # Errors
     /// Fails where it cannot be read or is not a regular file.

@@ -27,7 +27,7 @@ pub(crate) struct Resolved {
 struct Lists {
     places: Vec<u32>,
     numbers: u64,
-    /// How many of them are in one segment, about.
+    /// The approximate number of lines in one segment.
     share: u64,
 }
 

@@ -248,7 +248,7 @@ fn place(branch: &mut Branch, look: Look) {
             branch.push(ByteSet::one(b'\n'));
             branch.plain = plain;
         }
-        // An empty sentence: its two line feeds are no trigram.
+        // An empty sentence: its two line feeds are not a trigram.
         Look::EndLF if branch.last.last() == Some(&ByteSet::one(b'\n')) => branch.forget(),
         Look::EndLF => {
             branch.push(ByteSet::one(b'\n'));

@@ -1,4 +1,4 @@
-//! The index in a file beside the data, so that a database is ready once it is read.
+//! The index in a file next to the data, so that a database is ready once it is read.
 //!
 //! After a header follow, for each shard, the checksum of its text, and its tables with their checksums. So a list is only used for
 //! the very text that it was built from, whatever the modification times of files, and after an append only the new part is built.

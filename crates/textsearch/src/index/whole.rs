@@ -1,4 +1,4 @@
-//! The index of a data file: its shards, built now or read from the file beside it.
+//! The index of a data file: its shards, built now or read from the file next to it.
 
 use std::ops::Range;
 use std::path::Path;

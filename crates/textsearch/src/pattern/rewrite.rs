@@ -65,7 +65,7 @@ fn flatten(node: &Node, add: &mut impl FnMut(&Node)) {
 enum Edge {
     /// None. If it is a `.*`, it requires that there is no line terminator.
     Nothing { dot: bool },
-    /// Only this part.
+    /// Only this part of the node.
     Less(Node),
     /// The whole part.
     All,

@@ -63,7 +63,7 @@ fn add_multiple(to: &mut [f64], factor: f64, of: &[f64]) {
 
 /// The known part of the diagonal of an M-matrix.
 pub(super) enum Diagonal {
-    /// By the row sums, which are not negative: nothing is ever subtracted.
+    /// The diagonal by the row sums, which are not negative: nothing is ever subtracted.
     Sums(Vec<f64>),
     /// The diagonal itself.
     Itself(Vec<f64>),

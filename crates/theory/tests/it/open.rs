@@ -222,7 +222,7 @@ fn priorities_conserve_work() {
     }
 }
 
-/// All weights alike are no weights, and one class's answer is the station's.
+/// Equal weights have no effect, and one class's answer is the station's.
 #[test]
 fn equal_priorities_are_order_of_arrival() {
     for discipline in [Discipline::Priority, Discipline::PreemptivePriority] {

@@ -209,7 +209,7 @@ struct Run<'a> {
     echo: Source,
     /// How long echoes run before flows begin.
     idle: Duration,
-    /// When the client's address changes.
+    /// The instant at which the client's address changes.
     moving_after: Option<Duration>,
 }
 

@@ -35,7 +35,7 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
-/// Where BBR is in its cycle.
+/// The phase of BBR's cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Startup,

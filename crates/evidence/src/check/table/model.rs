@@ -249,7 +249,8 @@ pub(super) fn sum(known: &Known<'_>) -> Option<Finding> {
         )
     } else {
         format!(
-            "The response of {all} is more than waiting and service, {parts}: {} pass elsewhere, and no queueing model includes them.",
+            "The response of {all} is more than waiting and service, {parts}: {} pass elsewhere, and no queueing model includes them. \
+             Add them as a delay.",
             time(response_s - parts_s)
         )
     };

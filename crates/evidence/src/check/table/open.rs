@@ -31,7 +31,8 @@ pub(super) fn rate(known: &Known<'_>) -> Option<Finding> {
         )
     } else {
         format!(
-            "{done}/s were answered, more than the {asked}/s offered: the two rates do not count the same requests."
+            "{done}/s were answered, more than the {asked}/s offered: the two rates do not count the same requests. Compare \
+             rates of the same requests."
         )
     };
     Some(agreement(Check::Rate, effect, RATE_OFF, "rate", holds, broken))
@@ -87,7 +88,8 @@ pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
     let burst = known.row.requests.filter(|requests| *requests > room as f64 && short.contains(requests));
     let finding = if lost > LOSS && apart(told, lost).abs() > 0.5 {
         let sentence = format!(
-            "The server's capacity is {room} ({of}): {name} loses {share} of the requests, but the table reports {}.",
+            "The server's capacity is {room} ({of}): {name} loses {share} of the requests, but the table reports {}. Give \
+             the model this capacity.",
             if told == 0.0 { "none".to_owned() } else { percent(told) }
         );
         Finding::new(Check::Room, AssumptionVerdict::Broken, sentence)

@@ -99,7 +99,7 @@ fn with_option(
 /// An argument with a hostile value.
 fn with_positional(subcommand: &Subcommand, mut base: Base, place: usize, draw: &mut Draw) -> Vec<OsString> {
     let hostile = value(&subcommand.positionals[place], draw);
-    // After `--`, so that a value such as -1 is no option; a command behind it is left out.
+    // After `--`, so that a value such as -1 is not an option; a command behind it is left out.
     let mut positionals: Vec<OsString> = base.positionals.drain(..).map(OsString::from).collect();
     while positionals.len() <= place {
         positionals.push(value(&subcommand.positionals[positionals.len()], draw));

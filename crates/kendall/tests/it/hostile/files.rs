@@ -128,7 +128,7 @@ fn damage(path: &Path, draw: &mut Draw) {
     fs::write(path, damaged).unwrap();
 }
 
-/// Puts something in the place of a file that is no file: a folder, a link to where no command may write, a device.
+/// Puts something that is not a file in the place of one: a folder, a link to where no command may write, a device.
 fn replace(world: &World, name: &Path, draw: &mut Draw) {
     let path = world.here().join(name);
     fs::remove_file(&path).unwrap();

@@ -51,7 +51,7 @@ pub(super) struct Peer {
     pub(super) drops_idle: f64,
     /// The probability that the generator's thread stalls at an event.
     pub(super) stalls: f64,
-    /// When the run is cancelled.
+    /// The instant at which the run is cancelled.
     pub(super) cancelled_ns: Option<i64>,
 }
 

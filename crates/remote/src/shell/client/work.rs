@@ -49,7 +49,7 @@ pub enum Start {
     },
     /// A session that there is.
     Attach {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The client's window.
         window: Window,

@@ -1,4 +1,4 @@
-//! How clients come to a session and leave it.
+//! Attaching clients to a session and detaching them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The matrix of competition: what each kind gets beside each, as cells with their numbers.
+//! The matrix of competition: the share of each kind against each other kind, as cells with their numbers.
 
 use kendall_analysis::Table;
 use kendall_analysis::traffic::Matrix;
@@ -14,7 +14,7 @@ const EDGE: (f64, f64) = (110.0, 58.0);
 const LETTER: f64 = 7.0;
 const SHADES: usize = 6;
 
-/// The share of each row's kind beside each column's with Jain's index, as a figure; `None` without kinds.
+/// The share of each row's kind against each column's with Jain's index, as a figure; `None` without kinds.
 pub fn matrix(matrix: &Matrix) -> Option<Figure> {
     if matrix.kinds.is_empty() {
         return None;
