@@ -101,7 +101,7 @@ fn faults_on_the_command_line_say_what_to_write() {
     assert!(fault(&[url, "--header", "no colon"]).contains("name: value"));
     assert!(fault(&[url, "--http", "4"]).contains("1, 2 or 3"));
     assert!(fault(&[url, "--http", "3"]).contains("write https://"));
-    assert!(fault(&["https://127.0.0.1:1/", "--ca", "x", "--insecure"]).contains("contradict"));
+    assert!(fault(&["https://127.0.0.1:1/", "--ca", "x", "--insecure"]).contains("exclude each other"));
     assert!(
         fault(&["reverse://127.0.0.1:1", "--method", "PUT"]).contains("--method does not apply to reverse")
     );

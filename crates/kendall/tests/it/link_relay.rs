@@ -71,7 +71,7 @@ fn what_cannot_be_is_refused_before_it_listens() {
     );
     assert!(error(&[&to[..], &["--rate", "10mbps"]].concat()).contains("10mbit"));
     assert!(error(&[&to[..], &["--aqm", "codel"]].concat()).contains("relay UDP"));
-    assert!(error(&[&to[..], &["--up", "rat=1mbit"]].concat()).contains("a link has no \"rat\""));
+    assert!(error(&[&to[..], &["--up", "rat=1mbit"]].concat()).contains("a link has no setting \"rat\""));
     assert!(error(&["--to", "nowhere"]).contains("HOST:PORT"));
 }
 

@@ -145,7 +145,7 @@ fn what_is_not_understood_says_what_was_found_and_what_is_known() {
             half.contains("half.txt") && half.contains("of wrk") && half.contains("Requests/sec"),
             "{half}"
         );
-        assert!(fault("half.json").contains("ends in the middle"), "{}", fault("half.json"));
+        assert!(fault("half.json").contains("ends early"), "{}", fault("half.json"));
         assert!(fault("common.csv .").contains("one folder of a run, or one or more files"));
     }
     let rates = said(&kendall(folder.path(), "fit rates.csv"));
