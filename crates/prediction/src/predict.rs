@@ -142,8 +142,8 @@ impl std::fmt::Display for Advice {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoPrediction {
     #[error(
-        "overload: the rate of {rate_per_s:.4}/s exceeds the capacity of {capacity_per_s:.4}/s, so the queue would grow as long as the run \
-         lasts"
+        "overload: the rate of {}/s exceeds the capacity of {}/s, so the queue would grow as long as the run lasts; predict a lower rate",
+        significant(*.rate_per_s, 4), significant(*.capacity_per_s, 4)
     )]
     Overload { rate_per_s: f64, capacity_per_s: f64 },
     #[error("class {0} of the mix was not measured; measure it first")]

@@ -22,12 +22,13 @@ pub(super) fn doubts(report: &Report) -> Vec<Finding> {
         for property in link.properties.iter().filter(|property| property.holds == Some(false)) {
             let LinkProperty { way, quantity, asked, .. } = property;
             let asked = asked.map_or_else(|| NONE.to_owned(), |asked| quantity.words(asked));
-            let what = format!("the measured {} {way} was not the requested {asked}", quantity.name());
+            let what =
+                format!("the measured {} {way} of the link was not the requested {asked}", quantity.name());
             add(what, &link.trial);
         }
         if link.late_s.is_some_and(|[_, p99_s, _]| p99_s > LATE_S) {
             add(
-                format!("the emulator forwarded 1 % of packets more than {} late", time(LATE_S)),
+                format!("the emulator of the link forwarded 1 % of packets more than {} late", time(LATE_S)),
                 &link.trial,
             );
         }

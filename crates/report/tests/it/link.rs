@@ -77,14 +77,15 @@ fn a_link_that_is_not_as_asked_for_is_a_reason_to_doubt() {
     assert!(said(&over_a_link(&[9.98e6, 9.97e6])).is_empty());
     let report = over_a_link(&[9.98e6, 9.1e6, 9.2e6]);
     let second = &report.trials[1].id;
-    let expected =
-        format!("In 2 trials, first in {second}: the measured rate up was not the requested 10.0 Mbit/s.");
+    let expected = format!(
+        "In 2 trials, first in {second}: the measured rate up of the link was not the requested 10.0 Mbit/s."
+    );
     assert_eq!(said(&report), [expected]);
     assert_eq!(row(&report, "up", "rate")[3], "1 of 3");
 
     let mut late = over_a_link(&[9.98e6]);
     late.links[0].late_s = Some([10e-6, 2e-3, 8e-3]);
-    assert!(said(&late)[0].contains("late by more than 1.00 ms for 1 % of packets"), "{:?}", said(&late));
+    assert!(said(&late)[0].contains("1 % of packets more than 1.00 ms late"), "{:?}", said(&late));
 }
 
 #[test]

@@ -276,7 +276,9 @@ fn categories_stand_one_below_the_other() {
     }
     assert!(figure::weighted(&report).is_some() && figure::weighted(&sample::report()).is_none());
     let page = page(&report);
-    assert!(page.contains("least at case many easy with discipline fifo, 100 ms, and most at case one big"));
+    assert!(
+        page.contains("shortest at case many easy with discipline fifo, 100 ms, and longest at case one big")
+    );
 }
 
 /// An interval of a few trials may reach below nothing, for which a log axis has no place: it goes on to the axis' end.

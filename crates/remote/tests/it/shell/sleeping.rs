@@ -36,7 +36,7 @@ async fn sleep_for_long(log: &Log, relay: &Relay, folder: &Path) {
     relay.set_silent(true);
     log.expect("the connection is lost; its client may resume").await;
     std::fs::write(folder.join("go"), "").unwrap();
-    log.expect("session 1: its client did not resume within 500ms; it is detached, and goes on").await;
+    log.expect("session 1: its client did not resume within 500ms; it is detached, and continues").await;
     // Until then the program had to wait, because the server holds less than it writes.
     until(|| folder.join("mark").exists()).await;
 }
