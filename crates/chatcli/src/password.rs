@@ -48,6 +48,6 @@ mod tests {
     #[test]
     fn a_device_without_end_is_no_password_file() {
         let why = format!("{:#}", from_file(Path::new("/dev/zero")).unwrap_err());
-        assert!(why.contains("/dev/zero") && why.contains("longer than 1 MB"), "{why}");
+        assert!(why.contains("/dev/zero") && why.contains("longer than the limit of 1 MB"), "{why}");
     }
 }

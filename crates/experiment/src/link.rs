@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused_by_name() {
         let (name, why) = asked(&settings(&[("hops", "delay=1ms"), ("loss", "1%")])).unwrap_err();
-        assert!(name == "loss" && why.contains("beside hops"), "{name}: {why}");
+        assert!(name == "loss" && why.contains("together with hops"), "{name}: {why}");
         let (name, why) = asked(&settings(&[("delay", "1ms"), ("jitter", "2ms")])).unwrap_err();
         assert!(name == "jitter" && why.contains("more than the delay"), "{name}: {why}");
         assert_eq!(asked(&settings(&[("delay", "1ms"), ("up", "jitter=5ms")])).unwrap_err().0, "up");

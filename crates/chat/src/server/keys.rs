@@ -205,7 +205,7 @@ mod tests {
         assert_ne!(first.fingerprint, own_identity(None).unwrap().fingerprint);
         let endless = identity_of(Path::new("/dev/zero"), &folder.path().join(CERTIFICATE_KEY));
         let why = endless.err().unwrap().to_string();
-        assert!(why.contains("/dev/zero") && why.contains("longer than 4 MB"), "{why}");
+        assert!(why.contains("/dev/zero") && why.contains("longer than the limit of 4 MB"), "{why}");
         fs::write(folder.path().join(CERTIFICATE), "no certificate").unwrap();
         assert!(matches!(own_identity(Some(folder.path())), Err(KeyError::Certificate { .. })));
     }

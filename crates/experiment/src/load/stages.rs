@@ -130,7 +130,7 @@ mod tests {
         for text in ["", "10s: 5/s", "10s: 2.5", "10s: -1", "0s: 5"] {
             assert!(read_users(text, think()).unwrap_err().starts_with("must "), "{text}");
         }
-        assert!(read_users("10s: 0", think()).unwrap_err().contains("a user at some time"));
+        assert!(read_users("10s: 0", think()).unwrap_err().contains("0 all the time"));
     }
 
     #[test]
