@@ -34,9 +34,6 @@ pub(crate) struct PredictOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     with_servers: Option<u32>,
 
-    #[command(flatten)]
-    other: requests::OtherConditions,
-
     /// Find the highest load that meets an objective, such as 'p99<50ms' or 'mean<0.2s'; with --rate, also how many
     /// servers that rate needs
     #[arg(long, value_name = "OBJECTIVE", required_unless_present_any = ["rate", "users"])]
@@ -45,6 +42,9 @@ pub(crate) struct PredictOptions {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    other: requests::OtherConditions,
 }
 
 impl PredictOptions {

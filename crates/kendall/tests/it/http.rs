@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::served::Served;
+
 fn kendall(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kendall")).args(arguments).current_dir(folder).output().unwrap()
 }
@@ -106,4 +108,42 @@ fn faults_on_the_command_line_say_what_to_write() {
         fault(&["reverse://127.0.0.1:1", "--method", "PUT"]).contains("--method does not apply to reverse")
     );
     assert!(fault(&["ftp://127.0.0.1:1"]).contains("unknown system"));
+}
+
+/// The servers of the experiments answer with the status that the files expect, also where root starts them: nginx then serves as another
+/// user, who may not read a private folder.
+#[test]
+fn the_servers_of_the_experiments_answer_as_their_files_expect() {
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let files = [
+        ("nginx", "-v", "http/quickstart.toml"),
+        ("nginx", "-v", "validate/nginx-gzip.toml"),
+        ("python3", "--version", "validate/python-threads.toml"),
+    ];
+    for (peer, version, file) in files {
+        if !kendall_testbed::has_peer(peer, version) {
+            continue;
+        }
+        let text = fs::read_to_string(experiments.join(file)).unwrap();
+        let experiment: toml::Table = text.parse().unwrap();
+        let server = Served::new(&[
+            "http",
+            &format!("--command={}", experiment["system"]["command"].as_str().unwrap()),
+        ]);
+        let workload = &experiment["workload"];
+        let port = server.address.rsplit_once(':').unwrap().1;
+        let url = workload["url"].as_str().unwrap().replace("{port}", port);
+        let mut arguments =
+            vec!["load", &url, "--users", "1", "-d", "300ms", "--expect-status", "200", "--quiet", "--json"];
+        if let Some(header) = workload.get("header") {
+            arguments.extend(["--header", header.as_str().unwrap()]);
+        }
+        let output = kendall(Path::new("."), &arguments);
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let statuses = &answer["run"]["statuses"];
+        assert!(
+            statuses["200"].as_u64() > Some(5) && statuses.as_object().unwrap().len() == 1,
+            "{file}: {statuses}"
+        );
+    }
 }
