@@ -1,6 +1,7 @@
 //! The calls in the queues of a store, and the execution of a batch of them on a connection.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -22,15 +23,15 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) store: &'a str,
     /// The longest time of one call; `None` for calls that block.
     pub(crate) within: Option<Duration>,
+    /// Accounts that were written.
+    pub(crate) written: &'a AtomicU64,
+    /// Transactions that wrote them.
+    pub(crate) batches: &'a AtomicU64,
 }
 
 /// The effect of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// Accounts that were written, and the transactions that wrote them.
-    pub(crate) written: u64,
-    /// Calls of `insert_many`.
-    pub(crate) batches: u64,
     /// The reason why the connection is unusable, if it is.
     pub(crate) lost: Option<String>,
 }
@@ -159,7 +160,7 @@ impl Inserts {
 
     /// Writes the first account of each name in one transaction; the others of that name are rejected as taken.
     async fn serve<C: Connection>(self, connection: &mut C, surroundings: &Surroundings<'_>) -> Served {
-        let mut served = Served { written: 0, batches: 0, lost: None };
+        let mut served = Served { lost: None };
         if self.0.is_empty() {
             return served;
         }
@@ -179,7 +180,6 @@ impl Inserts {
                 }
             }
         }
-        served.batches = 1;
         let rows = match insert(connection, &accounts, surroundings).await {
             Ok(rows) => rows,
             Err(failure) => {
@@ -189,8 +189,11 @@ impl Inserts {
                 vec![Err(failure); accounts.len()]
             }
         };
+        // Before any answer, so that a caller who has one finds it counted.
+        let new = rows.iter().filter(|row| **row == Ok(Inserted::New)).count();
+        surroundings.written.fetch_add(new as u64, Ordering::Relaxed);
+        surroundings.batches.fetch_add(1, Ordering::Relaxed);
         for (row, answers) in rows.into_iter().zip(answers) {
-            served.written += u64::from(row == Ok(Inserted::New));
             let outcome = row.map_err(|failure| surroundings.write_error(&failure));
             for (place, answer) in answers.into_iter().enumerate() {
                 let outcome =
@@ -266,7 +269,7 @@ impl Job for ReadCall {
             counts.into_iter().for_each(|caller| drop(caller.send(answer.clone().copied())));
             lost = lost.or_else(|| outcome.err().and_then(reason_of_loss));
         }
-        Served { written: 0, batches: 0, lost }
+        Served { lost }
     }
 }
 

@@ -129,7 +129,8 @@ impl<S: Store, J: Job> Task<S, J> {
     async fn run(self, connection: S::Connection) -> Result<(), Failure> {
         let shared = Arc::clone(&self.shared);
         let within = (S::RUNS == Runs::InRuntime).then_some(shared.answer_within);
-        let surroundings = Surroundings { store: &shared.store, within };
+        let (written, batches) = (&shared.written, &shared.batches);
+        let surroundings = Surroundings { store: &shared.store, within, written, batches };
         let mut connection = CountedConnection::new(connection, &shared.connected);
         let mut used = Instant::now();
         while let Some(batch) = self.batch().await {
@@ -147,8 +148,6 @@ impl<S: Store, J: Job> Task<S, J> {
                 }
             }
             let served = J::serve(batch, &mut connection.connection, &surroundings).await;
-            shared.written.fetch_add(served.written, Ordering::Relaxed);
-            shared.batches.fetch_add(served.batches, Ordering::Relaxed);
             used = Instant::now();
             if served.lost.is_some() {
                 drop(connection);
