@@ -36,7 +36,7 @@ use crate::report::trial::{Counts, TrialLine, WarmupBy};
 use crate::thin::{sorted, thinned};
 use crate::traffic::Traffic;
 use crate::trial_result::{Measured, TrialResult, row_classes};
-use crate::unstamped::Beforehand;
+use crate::unstamped::ServerCalibration;
 use crate::{candidates, effects, scaling, spread, trial_view, warmup};
 
 pub(crate) use observe::group_of;
@@ -407,7 +407,7 @@ impl Measurement {
         let (servers, discipline) = (run.experiment().system.station)(&combination.server);
         let views = sample.views();
         let classes = row_classes(&sample.trials[0].result.classes);
-        if let Some(known) = Beforehand::found(run, combination).map_err(|why| why.to_string())? {
+        if let Some(known) = ServerCalibration::found(run, combination).map_err(|why| why.to_string())? {
             let answer = kendall_evidence::calibrated(&views, servers, &classes, known.calibrated());
             return Ok(Self {
                 answer: answer.map_err(|why| why.to_string())?,

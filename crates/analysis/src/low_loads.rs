@@ -14,7 +14,7 @@ use crate::analyse::group_of;
 use crate::attempts::{done, is_disturbed, usual};
 use crate::axis::Axis;
 use crate::trial_result::TrialResult;
-use crate::unstamped::Beforehand;
+use crate::unstamped::ServerCalibration;
 
 /// The capacity of a server differs by this share from one minute to the next, where it was measured only once: what other programs, the
 /// host and the temperature of the processor do.
@@ -74,8 +74,9 @@ pub fn low_loads(folder: &Path, systems: &'static [System]) -> Result<Vec<LowLoa
             gathered.left_out.push(format!("trial {}: it was disturbed", trial.number));
             continue;
         }
-        let beforehand = Beforehand::found(&run, combination)?.and_then(|found| found.full_per_s);
-        gathered.capacity_per_s = run.capacity_of(combination, &capacities).or(beforehand);
+        let calibrated_per_s =
+            ServerCalibration::found(&run, combination)?.and_then(|found| found.full_per_s);
+        gathered.capacity_per_s = run.capacity_of(combination, &capacities).or(calibrated_per_s);
         gathered.known = known(&run, combination, result);
         gathered.add(&run.trial_folder(trial), result, result.warmup_ns(run.load(trial.combination)))?;
     }

@@ -20,14 +20,14 @@ pub const BEFOREHAND: &str = "beforehand.json";
 
 /// The calibration of a server without stamps, for one combination of server and workload settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Beforehand {
+pub struct ServerCalibration {
     /// The settings of server and workload.
     pub settings: String,
     /// The result of the calibration.
     pub found: Unstamped,
 }
 
-impl Beforehand {
+impl ServerCalibration {
     /// All that calibration measured in a run.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kendall_analysis::unstamped::{BEFOREHAND, Beforehand};
+use kendall_analysis::unstamped::{BEFOREHAND, ServerCalibration};
 use kendall_archive::live::LiveState;
 use kendall_archive::{Manifest, utc_now, write_json};
 use kendall_experiment::{ANSWER, Capacity, Schedule, Trial, settings};
@@ -99,7 +99,7 @@ impl Lab {
         cancel: &AtomicBool,
     ) -> Result<RunEnd, LabError> {
         let capacities = self.calibrate(bench, left, view, cancel)?;
-        let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
+        let unstamped = self.calibrate_servers(bench, left, &capacities, view, cancel)?;
         self.measure_limits(bench, left, view, cancel)?;
         let expected = left.iter().map(|trial| self.expected(trial, &capacities));
         view.plan(
@@ -122,7 +122,7 @@ impl Lab {
             let expected = aims.map(|aim| aim.expectation).collect();
             let link = self.run.link(trial.combination);
             let probing = self.run.experiment().probing;
-            let unstamped = Beforehand::of(combination, &unstamped);
+            let unstamped = ServerCalibration::of(combination, &unstamped);
             let folder = folder.as_path();
             let live = Some(&view.live);
             let task = Task {
@@ -212,21 +212,21 @@ impl Lab {
     }
 
     /// Calibrates a server that writes no stamps, once a run for each combination of server and workload settings.
-    fn look_beforehand(
+    fn calibrate_servers(
         &self,
         bench: Bench<'_>,
         left: &[Trial],
         capacities: &[Capacity],
         view: &View,
         cancel: &AtomicBool,
-    ) -> Result<Vec<Beforehand>, LabError> {
-        let mut known = Beforehand::read(&self.run)?;
+    ) -> Result<Vec<ServerCalibration>, LabError> {
+        let mut known = ServerCalibration::read(&self.run)?;
         if let Home::Here = self.run.experiment().system.home {
             return Ok(known);
         }
         for trial in left {
             let combination = &self.run.combinations()[trial.combination];
-            if Beforehand::of(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
+            if ServerCalibration::of(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
                 continue;
             }
             view.say("finding out how long a lone request takes …");
@@ -242,7 +242,7 @@ impl Lab {
             }
             let found = found.map_err(|source| self.failed(&folder, source))?;
             drop(fs::remove_dir_all(&folder));
-            known.push(Beforehand { settings: settings(combination), found });
+            known.push(ServerCalibration { settings: settings(combination), found });
             write_json(&self.run.folder().join(BEFOREHAND), &known)?;
         }
         Ok(known)

@@ -5,7 +5,7 @@ use kendall_record::RecordError;
 
 use crate::axis::Axis;
 use crate::report::published::{Published, PublishedRow};
-use crate::unstamped::Beforehand;
+use crate::unstamped::ServerCalibration;
 use kendall_experiment::RunFolder;
 use kendall_experiment::{self as experiment, Combination, Level};
 
@@ -14,7 +14,7 @@ pub(super) fn notes(run: &RunFolder) -> Result<String, RecordError> {
     let mut notes = vec![run.experiment().notes.clone()];
     for combination in run.combinations() {
         let (servers, _) = (run.experiment().system.station)(&combination.server);
-        let note = Beforehand::found(run, combination)?.map(|known| known.note(servers));
+        let note = ServerCalibration::found(run, combination)?.map(|known| known.note(servers));
         notes.extend(note.filter(|note| !notes.contains(note)));
     }
     notes.retain(|note| !note.is_empty());

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NotMeasured, RowClass, Trial, each_in_order, mean, rate, seen_by_clients, times, windows};
 
-/// The parameters of a server that were measured beforehand.
+/// The parameters of a server that were measured before the trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
     /// The server's mean service time, in seconds.

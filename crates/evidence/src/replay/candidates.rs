@@ -72,7 +72,7 @@ impl Candidates {
 /// sharing, in its own order, and by priority where classes differ in weight. Where the server turned requests away, each also with
 /// room for as many as were there when it did, one more and one fewer. They are ranked by [`Fit::relative_error`] and distinguished by
 /// the likelihood of their errors on the same requests, and of which requests were rejected. What room the system's own station has is
-/// not known beforehand: with any it is the own one.
+/// not known in advance: with any it is the own one.
 ///
 /// # Errors
 /// As [`super::replay`].
