@@ -183,7 +183,7 @@ fn sentences(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<St
             count(Order::CannotTell),
         ));
     }
-    let told = |pair: &Pair| {
+    let sentence = |pair: &Pair| {
         let at = if pair.place.is_empty() { String::new() } else { format!(" at {}", pair.place) };
         let (claimed, found) = (significant(pair.claimed, 3), ratio_cell(Some(pair.found)));
         format!(
@@ -191,6 +191,6 @@ fn sentences(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<St
             pair.second, pair.first
         )
     };
-    sentences.extend(of(Order::Other).take(TOLD).map(told));
+    sentences.extend(of(Order::Other).take(TOLD).map(sentence));
     sentences
 }

@@ -232,14 +232,14 @@ impl Judge {
             _ => (found, held),
         };
         let waited = run.waited_for_connection > 0;
-        let told = run.sends.count >= DUE_AT_LEAST && (held || !waited);
+        let is_measurable = run.sends.count >= DUE_AT_LEAST && (held || !waited);
         self.check(
             Checked::Rate,
             "within 1 % of what was due, connecting aside",
             found,
-            told.then_some(held),
+            is_measurable.then_some(held),
         );
-        self.limit(held || !told, Limit::Rate { ratio });
+        self.limit(held || !is_measurable, Limit::Rate { ratio });
     }
 
     fn lag(&mut self, run: &RunSummary) {

@@ -156,8 +156,8 @@ mod tests {
             (1.01, measured(1.2, 1.5), Order::Other),
             (0.5, Estimate::exact(0.5), Order::CannotTell),
         ];
-        for (claimed, measured, told) in cases {
-            assert_eq!(order(claimed, measured), told, "{claimed} {measured:?}");
+        for (claimed, measured, expected) in cases {
+            assert_eq!(order(claimed, measured), expected, "{claimed} {measured:?}");
         }
     }
 }

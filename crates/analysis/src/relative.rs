@@ -95,14 +95,14 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
     let pairs: Vec<_> =
         ratios.filter_map(|line| Some((line, line.measured_ratio?, line.simulated_ratio?))).collect();
     let off = |measured: Estimate, simulated: Estimate| (measured.value / simulated.value).ln().abs();
-    let told = |&(_, measured, simulated): &(&Line<'_>, Estimate, Estimate)| {
+    let verdict_of = |&(_, measured, simulated): &(&Line<'_>, Estimate, Estimate)| {
         let (low, high) = measured.interval?;
         let near = (measured.value / simulated.value - 1.0).abs() <= NEAR;
         let inside = (low..=high).contains(&simulated.value);
         // A wide interval that holds the simulated ratio holds many others.
         (!inside || high <= WIDE * measured.value).then_some(near || inside)
     };
-    let count = |verdict| pairs.iter().filter(|pair| told(pair) == verdict).count();
+    let count = |verdict| pairs.iter().filter(|pair| verdict_of(pair) == verdict).count();
     let Some((line, measured, simulated)) =
         pairs.iter().max_by(|a, b| off(a.1, a.2).total_cmp(&off(b.1, b.2)))
     else {

@@ -29,8 +29,8 @@ pub fn tail(sorted_s: &[f64]) -> Vec<(f64, f64)> {
         (0..=STEPS * DECADES).filter(|at| *at == 0 || at % STEPS != 0).map(step).collect();
     shares.extend(NAMED);
     shares.sort_by(f64::total_cmp);
-    let told = shares.into_iter().filter(|&p| n > 0 && (p == 0.0 || n >= minimum_samples(p)));
-    told.map(|p| (p, sorted_s[quantile_rank(n, p) as usize - 1])).collect()
+    let measurable = shares.into_iter().filter(|&p| n > 0 && (p == 0.0 || n >= minimum_samples(p)));
+    measurable.map(|p| (p, sorted_s[quantile_rank(n, p) as usize - 1])).collect()
 }
 
 /// A histogram of service times in ascending order, and what the laws of the models expect in its intervals. `None` for few

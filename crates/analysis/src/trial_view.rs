@@ -81,8 +81,8 @@ fn quantiles(sorted_s: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted_s.len() as u64;
     let tenths = (0..=90).map(|step| 1.0 - 10f64.powf(-f64::from(step) / 10.0));
     let shares = sorted(tenths.chain([0.5, 0.75]));
-    let told = shares.into_iter().take_while(|&p| n >= minimum_samples(p.max(0.5)));
-    told.map(|p| (p, sorted_s[quantile_rank(n, p) as usize - 1])).collect()
+    let measurable = shares.into_iter().take_while(|&p| n >= minimum_samples(p.max(0.5)));
+    measurable.map(|p| (p, sorted_s[quantile_rank(n, p) as usize - 1])).collect()
 }
 
 #[cfg(test)]

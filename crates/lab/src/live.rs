@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug)]
 struct Now {
     /// Everything except the samples.
-    told: LiveReport,
+    live_report: LiveReport,
     /// The expected time of all trials that are not done.
     left: Option<Duration>,
     watched: Option<CurrentTrial>,
@@ -60,7 +60,7 @@ struct CurrentTrial {
 impl Live {
     /// Starts to publish in a run's folder; this many trials are done already.
     pub fn start(folder: PathBuf, trials_done: usize) -> Self {
-        let told = LiveReport {
+        let live_report = LiveReport {
             process: Process::here(),
             state: LiveState::Running,
             doing: String::new(),
@@ -72,7 +72,7 @@ impl Live {
             samples: Samples::default(),
             trials: Default::default(),
         };
-        let now = Now { told, left: None, watched: None, newest: None };
+        let now = Now { live_report, left: None, watched: None, newest: None };
         let shared = Arc::new(Shared {
             folder,
             began: Instant::now(),
@@ -97,13 +97,13 @@ impl Live {
     /// Sets the number of trials to run now, and their expected time.
     pub(crate) fn plan(&self, left: usize, expected: Duration) {
         let mut now = self.now();
-        now.told.trials_planned = now.told.trials_done + left as u64;
+        now.live_report.trials_planned = now.live_report.trials_done + left as u64;
         now.left = Some(expected);
     }
 
     /// Sets what the run is doing now, where that is not a trial.
     pub(crate) fn say(&self, doing: &str) {
-        doing.clone_into(&mut self.now().told.doing);
+        doing.clone_into(&mut self.now().live_report.doing);
     }
 
     /// The newest sample, for a reader in the same process. Response times can be taken only once, and this takes them.
@@ -115,8 +115,8 @@ impl Live {
     pub(crate) fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
         let began_s = self.shared.began.elapsed().as_secs_f64();
         let mut now = self.now();
-        now.told.doing.clear();
-        now.told.trial = Some(LiveTrial {
+        now.live_report.doing.clear();
+        now.live_report.trial = Some(LiveTrial {
             number: number as u64,
             name: name.trim().to_owned(),
             began_s,
@@ -132,7 +132,7 @@ impl Live {
     /// Sets the process of the trial's server, which is ready, and the rate of the load.
     pub(crate) fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
         let mut now = self.now();
-        if let Some(trial) = &mut now.told.trial {
+        if let Some(trial) = &mut now.live_report.trial {
             trial.offered_per_s = offered_per_s;
         }
         if let Some(watched) = &mut now.watched {
@@ -145,12 +145,12 @@ impl Live {
         let ended_s = self.shared.began.elapsed().as_secs_f64();
         let mut now = self.now();
         now.watched = None;
-        now.told.trial = None;
-        now.told.trials_done += 1;
+        now.live_report.trial = None;
+        now.live_report.trials_done += 1;
         now.left = now.left.map(|left| left.saturating_sub(expected));
-        now.told.trials.push_back(seen(result, folder, ended_s));
-        if now.told.trials.len() > MOST_TRIALS {
-            now.told.trials.pop_front();
+        now.live_report.trials.push_back(seen(result, folder, ended_s));
+        if now.live_report.trials.len() > MOST_TRIALS {
+            now.live_report.trials.pop_front();
         }
     }
 
@@ -158,9 +158,9 @@ impl Live {
     pub fn end(&mut self, state: LiveState) {
         let Some(writer) = self.writer.take() else { return };
         let mut now = self.now();
-        now.told.state = state;
-        now.told.doing.clear();
-        now.told.trial = None;
+        now.live_report.state = state;
+        now.live_report.doing.clear();
+        now.live_report.trial = None;
         now.watched = None;
         now.left = None;
         drop(now);
@@ -220,14 +220,14 @@ fn write(shared: &Shared) {
     let mut before = None;
     loop {
         let over = shared.over.load(Ordering::Relaxed);
-        let (mut told, watched, left) = {
+        let (mut live_report, watched, left) = {
             let now = shared.now();
-            (now.told.clone(), now.watched.clone(), now.left)
+            (now.live_report.clone(), now.watched.clone(), now.left)
         };
-        told.elapsed_s = shared.began.elapsed().as_millis() as f64 / 1e3;
-        match (&watched, &mut told.trial) {
+        live_report.elapsed_s = shared.began.elapsed().as_millis() as f64 / 1e3;
+        match (&watched, &mut live_report.trial) {
             (Some(watched), Some(trial)) => {
-                let counts = Counts::of(watched, told.elapsed_s, trial.number);
+                let counts = Counts::of(watched, live_report.elapsed_s, trial.number);
                 if let Some(sample) = counts.since(before.as_ref(), trial.began_s, watched) {
                     samples.push(sample);
                     shared.now().newest = Some(sample);
@@ -239,11 +239,11 @@ fn write(shared: &Shared) {
             _ => before = None,
         }
         let spent = watched.map_or(Duration::ZERO, |watched| watched.began.elapsed().min(watched.expected));
-        told.left_s = left.map(|left| left.saturating_sub(spent).as_secs_f64().ceil());
-        told.samples = mem::take(&mut samples);
+        live_report.left_s = left.map(|left| left.saturating_sub(spent).as_secs_f64().ceil());
+        live_report.samples = mem::take(&mut samples);
         // A full disk stops the record, which reports it; this file is not worth stopping the run for.
-        let _ = told.write(&shared.folder);
-        samples = told.samples;
+        let _ = live_report.write(&shared.folder);
+        samples = live_report.samples;
         if over {
             return;
         }
@@ -324,7 +324,7 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             match LiveReport::read(folder) {
-                Ok(told) if is_so(&told) => return told,
+                Ok(live_report) if is_so(&live_report) => return live_report,
                 report => assert!(Instant::now() < until, "{report:?}"),
             }
             thread::sleep(Duration::from_millis(5));
@@ -336,7 +336,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut live = Live::start(folder.path().into(), 2);
         live.say("finding");
-        assert!(report_when(folder.path(), |told| told.doing == "finding").is_running());
+        assert!(report_when(folder.path(), |live_report| live_report.doing == "finding").is_running());
         live.plan(3, Duration::from_secs(30));
         let progress = Arc::new(Progress::default());
         live.begin(3, " rate=20", Duration::from_secs(10), &progress);
@@ -347,8 +347,9 @@ mod tests {
         }
         progress.sent.store(40, Ordering::Relaxed);
         // The test process stands in for its server.
-        let seen =
-            report_when(folder.path(), |told| told.samples.server_cores.back().is_some_and(Option::is_some));
+        let seen = report_when(folder.path(), |live_report| {
+            live_report.samples.server_cores.back().is_some_and(Option::is_some)
+        });
         let trial = seen.trial.unwrap();
         assert_eq!((trial.number, &*trial.name, trial.offered_per_s), (3, "rate=20", Some(20.0)));
         assert_eq!((trial.sent, trial.outcomes), (40, [30, 0, 0, 0, 2]));

@@ -32,7 +32,7 @@ pub(crate) struct RunStatus {
     pub(crate) live: Option<Arc<Live>>,
     /// The error of a failed attempt to resume it.
     pub(crate) note: Option<String>,
-    told: Option<FileVersion>,
+    version: Option<FileVersion>,
 }
 
 /// The modification time and inode of the file that the run replaces: two changes may fall on the same instant.
@@ -52,9 +52,9 @@ pub(crate) struct Event<'a> {
 impl RunStatus {
     /// Reads the status of a run. Reads the live state only if its file has changed since `before`.
     pub(crate) fn look(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
-        let told = std::fs::metadata(folder.join(LIVE)).ok();
-        let told = told.and_then(|file| Some((file.modified().ok()?, file.ino())));
-        let known = before.filter(|before| before.told == told && told.is_some());
+        let version = std::fs::metadata(folder.join(LIVE)).ok();
+        let version = version.and_then(|file| Some((file.modified().ok()?, file.ino())));
+        let known = before.filter(|before| before.version == version && version.is_some());
         let live = match known {
             Some(known) => known.live.clone(),
             None => Live::read(folder).ok().map(Arc::new),
@@ -73,13 +73,14 @@ impl RunStatus {
             head => State::of(head.as_ref(), ended()),
         };
         let report = changed(&folder.join("report.html"));
-        let has_report = report.is_some() && (report >= told.map(|(at, _)| at) || state == State::Recorded);
-        Self { state, has_report, live, note, told }
+        let has_report =
+            report.is_some() && (report >= version.map(|(at, _)| at) || state == State::Recorded);
+        Self { state, has_report, live, note, version }
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        (&self.state, self.has_report, &self.note, self.told)
-            == (&other.state, other.has_report, &other.note, other.told)
+        (&self.state, self.has_report, &self.note, self.version)
+            == (&other.state, other.has_report, &other.note, other.version)
     }
 
     /// The number of the next sample, with the process, so that numbers of another process are not mistaken for it.

@@ -35,12 +35,12 @@ pub(super) fn miss(report: &Report, notation: &str) -> Option<TailMiss> {
             continue;
         };
         let comparable = answers(model).filter(|(_, answer)| point.is_steady() || is_of_runs(answer));
-        let (mut told, mut missed) = (false, false);
+        let (mut decided, mut missed) = (false, false);
         for (way, predicted) in
             comparable.filter_map(|(way, answer)| Some((way, answer.response.quantile(0.99)?)))
         {
             let verdict = compare(measured, predicted);
-            told |= !matches!(verdict, Agreement::CannotTell);
+            decided |= !matches!(verdict, Agreement::CannotTell);
             if matches!(verdict, Agreement::Misses) {
                 missed = true;
                 let off = (predicted.value / measured.value).ln().abs();
@@ -49,7 +49,7 @@ pub(super) fn miss(report: &Report, notation: &str) -> Option<TailMiss> {
                 }
             }
         }
-        of += usize::from(told);
+        of += usize::from(decided);
         missing += usize::from(missed);
     }
     let (_, point, way, predicted_s, measured_s) = worst?;

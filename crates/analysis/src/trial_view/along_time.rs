@@ -32,8 +32,8 @@ pub(super) fn intervals(rows: &Rows<'_>, interval_ns: i64) -> Vec<Interval> {
     let mut intervals: Vec<Interval> = Vec::with_capacity(count);
     let in_flight = levels(rows, bounds, count, |row| Some((row.scheduled, rows.end_ns(row))));
     let queue = |row: &RequestRow| Some((row.queued?, row.started?.max(row.queued?)));
-    let told = rows.by_due.iter().any(|row| queue(row).is_some());
-    let queued = told.then(|| levels(rows, bounds, count, queue));
+    let is_stamped = rows.by_due.iter().any(|row| queue(row).is_some());
+    let queued = is_stamped.then(|| levels(rows, bounds, count, queue));
     for (at, in_flight) in in_flight.into_iter().enumerate() {
         let queued = queued.as_ref().map(|queued| queued[at]);
         intervals.push(Interval {

@@ -18,9 +18,11 @@ pub struct Load<'a> {
 /// Checks assumptions over several loads of one system: whether service at the highest load is as long as at the
 /// lowest. Returns nothing for fewer than two loads.
 pub fn check_loads(loads: &[Load<'_>]) -> Vec<Finding> {
-    let told = || loads.iter().filter(|load| load.utilisation.is_finite());
+    let finite = || loads.iter().filter(|load| load.utilisation.is_finite());
     let by_load = |a: &&Load<'_>, b: &&Load<'_>| a.utilisation.total_cmp(&b.utilisation);
-    let (Some(low), Some(high)) = (told().min_by(by_load), told().max_by(by_load)) else { return Vec::new() };
+    let (Some(low), Some(high)) = (finite().min_by(by_load), finite().max_by(by_load)) else {
+        return Vec::new();
+    };
     if low.place == high.place {
         return Vec::new();
     }

@@ -53,11 +53,11 @@ fn of_rows(rows: &[Known<'_>], check: impl Fn(&Known<'_>) -> Option<Finding>) ->
     let (all, size) =
         (found.len(), |finding: &Finding| finding.effect.as_ref().map_or(0.0, |effect| effect.value.abs()));
     let worst = found.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)));
-    let told = |worst: Finding| match all {
+    let finding_of = |worst: Finding| match all {
         1 => worst,
         _ => Finding { place: format!("all {all} rows, the worst {}", worst.place), ..worst },
     };
-    worst.map(told).into_iter().collect()
+    worst.map(finding_of).into_iter().collect()
 }
 
 /// A row, and what follows from it.

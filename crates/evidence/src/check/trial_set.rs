@@ -43,13 +43,13 @@ impl<'a> TrialSet<'a> {
     /// The instants of each trial at which requests came to the server: by its own stamps where nearly all rows have
     /// them, else when they were sent, else when they were due. Ascending, in nanoseconds.
     pub(super) fn arrivals_ns(&self) -> Vec<Vec<i64>> {
-        let told = |of: fn(&RequestRow) -> Option<i64>| {
+        let has = |of: fn(&RequestRow) -> Option<i64>| {
             let count = self.rows().filter(|row| of(row).is_some()).count();
             count > 0 && 100 * count >= 99 * self.count()
         };
         let of: fn(&RequestRow) -> Option<i64> = match () {
-            () if told(|row| row.queued) => |row| row.queued,
-            () if told(|row| row.sent) => |row| row.sent,
+            () if has(|row| row.queued) => |row| row.queued,
+            () if has(|row| row.sent) => |row| row.sent,
             () => |row| Some(row.scheduled),
         };
         self.instants_ns(of)

@@ -222,9 +222,9 @@ impl Fitted {
         let prior = prior.filter(|_| spec.has_servers());
         let mut data = Data { samples, prior, noise: 1.0 };
         let known = samples.iter().all(|sample| sample.noise_is_known);
-        let told =
+        let known_points =
             samples.len() * (1 + usize::from(spec.family == Family::Room)) + usize::from(prior.is_some());
-        let freedom = told as f64 - spec.parameters() as f64;
+        let freedom = known_points as f64 - spec.parameters() as f64;
         if freedom < 0.0 || samples.len() < 2 {
             return None;
         }

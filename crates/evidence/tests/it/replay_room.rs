@@ -50,13 +50,13 @@ fn rows(requests: usize, servers: usize, utilisation: f64, refuses: Refuses, see
         };
         let ns = |at_s: f64| (at_s * NS) as i64;
         let done_s = start_s + service_s + there(&mut chance);
-        let told = |at_s: f64| (!refused).then_some(ns(at_s));
+        let stamp = |at_s: f64| (!refused).then_some(ns(at_s));
         RequestRow {
             first_byte: Some(ns(done_s)),
             queued: Some(ns(at_s)),
-            started: told(start_s),
-            finished: told(start_s + service_s),
-            service: told(service_s),
+            started: stamp(start_s),
+            finished: stamp(start_s + service_s),
+            service: stamp(service_s),
             bytes_out: 8,
             bytes_in: 8,
             ..RequestRow::due(index as u64, ns(due_s))

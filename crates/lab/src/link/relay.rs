@@ -91,7 +91,7 @@ impl TrialRelay<'_> {
     pub(super) fn finish(self, folder: &Path) -> Result<Outcome, TrialError> {
         let Some(relay) = self.running else { return Ok(Outcome::default()) };
         relay.stop().map_err(failed)?;
-        let told: RelayReport = read_json(&folder.join(RECORD).join("link.json"))?;
-        Ok(told.relayed.link)
+        let report: RelayReport = read_json(&folder.join(RECORD).join("link.json"))?;
+        Ok(report.relayed.link)
     }
 }

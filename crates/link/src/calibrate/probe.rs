@@ -189,7 +189,7 @@ impl<'a> Probe<'a> {
                 tally.is_some()
             })?;
             if let Some((cars, bytes_per_s)) = tally {
-                return Ok(Some(Arrivals::told(train, cars, bytes_per_s, took_ns)));
+                return Ok(Some(Arrivals::reported(train, cars, bytes_per_s, took_ns)));
             }
         }
         Ok(None)

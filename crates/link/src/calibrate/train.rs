@@ -96,7 +96,7 @@ impl Arrivals {
     }
 
     /// The account that the other end sent of a train that took this long to send.
-    pub(crate) fn told(train: u32, cars: u32, bytes_per_s: f64, took_ns: i64) -> Self {
+    pub(crate) fn reported(train: u32, cars: u32, bytes_per_s: f64, took_ns: i64) -> Self {
         let told_bytes_per_s = Some(bytes_per_s);
         Self { cars, told_bytes_per_s, sent_in_ns: Some(took_ns), ..Self::of(train) }
     }

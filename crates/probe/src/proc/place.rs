@@ -214,14 +214,15 @@ mod tests {
             let text = std::fs::read(format!("/proc/self/task/{tid}/syscall")).ok()?;
             super::super::parse::call(&text).map(found)
         };
-        let (told, tids) = mpsc::channel();
-        let tell =
-            |told: &mpsc::Sender<i32>| told.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let (sender, tids) = mpsc::channel();
+        let tell = |sender: &mpsc::Sender<i32>| {
+            sender.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap()
+        };
         let lock = Mutex::new(());
         let (_open, queue) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             let held = lock.lock().unwrap();
-            let of_lock = told.clone();
+            let of_lock = sender.clone();
             scope.spawn({
                 let lock = &lock;
                 move || {
@@ -231,7 +232,7 @@ mod tests {
             });
             let waits_for_lock = tids.recv().unwrap();
             scope.spawn(move || {
-                tell(&told);
+                tell(&sender);
                 let _ = queue.recv_timeout(Duration::from_millis(400));
             });
             let waits_for_work = tids.recv().unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Thread {
     /// The files for [`Thread::more`], kept open while there are few threads.
     kept: Vec<(&'static str, PolledFile)>,
     /// The times in its last row, if there was one.
-    told: Option<[u64; 3]>,
+    last_times: Option<[u64; 3]>,
 }
 
 impl Thread {
@@ -35,7 +35,14 @@ impl Thread {
             Keep::All => ["stat", "status", "syscall"].into_iter().filter_map(open).collect(),
             Keep::Time => Vec::new(),
         };
-        Ok(Self { tid, label: format!("{} {tid}", name.trim_end()), folder, schedstat, kept, told: None })
+        Ok(Self {
+            tid,
+            label: format!("{} {tid}", name.trim_end()),
+            folder,
+            schedstat,
+            kept,
+            last_times: None,
+        })
     }
 
     /// Reads its time on cores and without one. `None` where it has ended; otherwise whether anything has changed.
@@ -45,7 +52,7 @@ impl Thread {
         reading.set(Column::Cpu, cpu_ns as f64 / 1e9);
         reading.set(Column::RunQueueWait, wait_ns as f64 / 1e9);
         reading.set(Column::Turns, turns as f64);
-        Some(self.told.replace(times) != Some(times))
+        Some(self.last_times.replace(times) != Some(times))
     }
 
     /// Makes the expensive readings: times by mode, context switches, and its state. Omits what cannot be read.

@@ -12,7 +12,7 @@ const SIZE: (f64, f64) = (360.0, 250.0);
 
 /// Histograms of service times with the laws of the models over them, a panel for each point.
 pub fn services(report: &Report) -> Option<Figure> {
-    let told = || {
+    let spreads = || {
         report
             .points
             .iter()
@@ -21,7 +21,7 @@ pub fn services(report: &Report) -> Option<Figure> {
     let laws = laws(report);
     let panel =
         |(point, spread): (&Point, &ServiceSpread)| (report.place(point), plot(report, point, spread, &laws));
-    let plots: Vec<(String, Plot)> = told().map(panel).collect();
+    let plots: Vec<(String, Plot)> = spreads().map(panel).collect();
     (!plots.is_empty()).then(|| {
         Figure::of(
             "Service times and the distributions of the models",
@@ -29,7 +29,7 @@ pub fn services(report: &Report) -> Option<Figure> {
              expects in the same intervals, with the measured mean and, where it has a parameter for it, the measured variation. The \
              slowest 0.5 % lie beyond the right end.",
             plots,
-            table(report, told()),
+            table(report, spreads()),
         )
     })
 }
@@ -70,12 +70,12 @@ fn plot(report: &Report, point: &Point, spread: &ServiceSpread, laws: &[String])
     }
 }
 
-fn table<'a>(report: &Report, told: impl Iterator<Item = (&'a Point, &'a ServiceSpread)>) -> Table {
+fn table<'a>(report: &Report, spreads: impl Iterator<Item = (&'a Point, &'a ServiceSpread)>) -> Table {
     let laws = laws(report);
     let mut head = report.place_head();
     head.extend(["from", "to", "measured"].map(str::to_owned));
     head.extend(laws.iter().cloned());
-    let rows = told.flat_map(|(point, spread)| {
+    let rows = spreads.flat_map(|(point, spread)| {
         let laws = &laws;
         (0..spread.shares.len()).map(move |bin| {
             let mut row = report.place_cells(point);

@@ -85,9 +85,9 @@ impl Line<'_> {
 fn panels(report: &Report, plot: impl Fn(&[Line<'_>]) -> Plot) -> Option<Vec<(String, Plot)>> {
     let groups = if report.is_categorical() { report.headings() } else { report.groups() };
     let panel = |(title, points): &(String, Vec<&Point>)| {
-        let told: Vec<&&Point> = points.iter().filter(|point| !point.tail_s.is_empty()).collect();
-        let last = told.len().saturating_sub(1).max(1);
-        let lines: Vec<Line<'_>> = told
+        let with_tails: Vec<&&Point> = points.iter().filter(|point| !point.tail_s.is_empty()).collect();
+        let last = with_tails.len().saturating_sub(1).max(1);
+        let lines: Vec<Line<'_>> = with_tails
             .iter()
             .enumerate()
             .map(|(place, point)| Line {
@@ -146,12 +146,13 @@ fn layers(report: &Report, lines: &[Line<'_>], at: impl Fn(f64, f64) -> (f64, f6
 }
 
 fn table(report: &Report) -> Table {
-    let told = || report.points.iter().filter(|point| !point.tail_s.is_empty());
+    let with_tails = || report.points.iter().filter(|point| !point.tail_s.is_empty());
     let at = |point: &Point, p: f64| {
         let nearest = point.tail_s.iter().find(|(own, _)| (own - p).abs() < 1e-9);
         nearest.map(|(_, time_s)| *time_s)
     };
-    let shown: Vec<f64> = SHOWN.into_iter().filter(|p| told().any(|point| at(point, *p).is_some())).collect();
+    let shown: Vec<f64> =
+        SHOWN.into_iter().filter(|p| with_tails().any(|point| at(point, *p).is_some())).collect();
     let mut head = report.place_head();
     head.extend(shown.iter().map(|p| format!("p{}", (p * 1e7).round() / 1e5)));
     let row = |point: &Point| {
@@ -159,5 +160,5 @@ fn table(report: &Report) -> Table {
         row.extend(shown.iter().map(|p| at(point, *p).map_or_else(|| NONE.to_owned(), time)));
         row
     };
-    Table { head, rows: told().map(row).collect() }
+    Table { head, rows: with_tails().map(row).collect() }
 }

@@ -133,8 +133,8 @@ fn responses(view: &TrialView) -> Plot {
         line(view, "p99", LINES[2], |one, _| one.p99_s),
         line(view, "longest", LINES[3], |one, _| one.longest_s),
     ];
-    let told = |layer: &Layer| matches!(&layer.marks, Marks::Line { y, .. } if y.0.iter().any(|value| value.is_finite()));
-    let layers: Vec<Layer> = all.into_iter().filter(told).collect();
+    let has_values = |layer: &Layer| matches!(&layer.marks, Marks::Line { y, .. } if y.0.iter().any(|value| value.is_finite()));
+    let layers: Vec<Layer> = all.into_iter().filter(has_values).collect();
     let times = || {
         view.intervals
             .iter()

@@ -81,8 +81,8 @@ impl Chain {
     fn of(station: &Station) -> Option<Self> {
         let Law::Exponential { mean_s } = station.service else { return None };
         // Unknown sizes change nothing, because the rest of an exponential one has the same mean as at first.
-        let told = station.discipline.knows() == Knows::Size;
-        if told
+        let knows_sizes = station.discipline.knows() == Knows::Size;
+        if knows_sizes
             || !station.conditions.are_none()
             || station.classes.iter().any(|class| class.service.is_some())
         {

@@ -40,8 +40,8 @@ fn a_model_knows_each_quantity_that_it_names() {
         for quantity in model.quantities() {
             let asked = quantity.strip_suffix('*');
             let asked = asked.map_or_else(|| quantity.to_owned(), |prefix| format!("{prefix}1"));
-            let told = model.value(&inputs, &asked);
-            let unknown = matches!(told, Err(BatchError::UnknownQuantity { .. }));
+            let answer = model.value(&inputs, &asked);
+            let unknown = matches!(answer, Err(BatchError::UnknownQuantity { .. }));
             assert!(!unknown || quantity.ends_with('*'), "{} {} {quantity}", fields[0], fields[1]);
         }
         assert!(matches!(model.value(&inputs, "nothing"), Err(BatchError::UnknownQuantity { .. })), "{line}");

@@ -308,14 +308,14 @@ fn a_report_is_written_once_where_it_is_missing_or_old() {
 fn who_watches_gets_all_first_then_what_is_new_and_goes_on_where_it_was() {
     let site = served();
     let run = site.run("e", "r");
-    let told = with_samples(live(), 3);
-    told.write(&run).unwrap();
+    let live_report = with_samples(live(), 3);
+    live_report.write(&run).unwrap();
     let all = events(&site, "/events/e/r", "");
     let (mark, first) = all.recv_timeout(PATIENCE).unwrap();
     assert_eq!(first["state"], "running");
     assert_eq!(first["live"]["samples"]["at_s"].as_array().unwrap().len(), 3);
-    let told = with_samples(told, 2);
-    told.write(&run).unwrap();
+    let live_report = with_samples(live_report, 2);
+    live_report.write(&run).unwrap();
     let (_, next) = all.recv_timeout(PATIENCE).unwrap();
     let samples = &next["live"]["samples"];
     assert_eq!((samples["first"].as_u64(), samples["at_s"].as_array().unwrap().len()), (Some(3), 2));
@@ -337,7 +337,7 @@ fn who_watches_gets_all_first_then_what_is_new_and_goes_on_where_it_was() {
     let mut manifest = Manifest::read(&run).unwrap();
     manifest.ended_utc = None;
     manifest.write(&run).unwrap();
-    let mut killed = told;
+    let mut killed = live_report;
     killed.process.started_ticks += 1;
     killed.write(&run).unwrap();
     let state = loop {
