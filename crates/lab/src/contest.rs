@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kendall_experiment::{Load, Probing};
 use kendall_load::{Progress, Workload};
-use kendall_stats::random::{Purpose, derive, stream, unit};
+use kendall_stats::random::{Purpose, derive, shuffle, stream};
 
 use crate::load_trial::LoadTrial;
 use crate::surroundings::LoadedServers;
@@ -109,9 +109,7 @@ impl Contest<'_> {
     fn order(&self, round: u32) -> Vec<usize> {
         let mut draws = stream(self.seed, Purpose::Order, u64::from(round));
         let mut order: Vec<usize> = (0..self.contenders.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, (unit(&mut draws) * (last + 1) as f64) as usize);
-        }
+        shuffle(&mut draws, &mut order);
         order
     }
 }

@@ -19,7 +19,7 @@ use kendall_prediction::{
 };
 use kendall_record::RecordError;
 use kendall_station::Estimate;
-use kendall_stats::random::{Purpose, derive, stream, unit};
+use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Settings, Value};
 use serde::Serialize;
 
@@ -292,9 +292,7 @@ impl Series<'_> {
     ) -> Result<(), ValidationError> {
         let mut order: Vec<Option<f64>> = self.of.low.iter().copied().map(Some).chain([None]).collect();
         let mut rng = stream(self.of.setting.seed, Purpose::Order, u64::from(round));
-        for last in (1..order.len()).rev() {
-            order.swap(last, (unit(&mut rng) * (last + 1) as f64) as usize);
-        }
+        shuffle(&mut rng, &mut order);
         for share in order {
             match share {
                 None => self.full(&format!("full-round-{}", round + 1), users, tell)?,

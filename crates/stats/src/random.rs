@@ -78,6 +78,13 @@ pub fn exponential(rng: &mut Rng) -> f64 {
     unit
 }
 
+/// Puts items in a random order, every one as likely (Fisher and Yates 1938).
+pub fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, (unit(rng) * (last + 1) as f64) as usize);
+    }
+}
+
 /// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): a bijection in which each input bit changes half
 /// of the output bits.
 pub fn mix(value: u64) -> u64 {
