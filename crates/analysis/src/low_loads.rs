@@ -5,6 +5,7 @@ use std::path::Path;
 use kendall_archive::read_trial;
 use kendall_evidence::RowClass;
 use kendall_experiment::{Combination, RunError, RunFolder};
+use kendall_load::RequestClass;
 use kendall_prediction::{Block, Capacity, KnownStation, NothingObserved, Observed};
 use kendall_stats::number::significant;
 use kendall_stats::{mean, variance};
@@ -83,12 +84,12 @@ pub fn low_loads(folder: &Path, systems: &'static [System]) -> Result<Vec<LowLoa
     Ok(groups.into_iter().map(|(group, gathered)| gathered.end(group)).collect())
 }
 
-/// Reads the folders of recorded loads, all of one server.
+/// Reads the folders of recorded loads, all of one server, whose station may be known.
 ///
 /// # Errors
 /// Fails where a folder is not a record of a load.
-pub fn recorded_loads(folders: &[&Path]) -> Result<LowLoads, RunError> {
-    let mut gathered = Gathered::default();
+pub fn recorded_loads(folders: &[&Path], known: Option<KnownStation>) -> Result<LowLoads, RunError> {
+    let mut gathered = Gathered { known, ..Gathered::default() };
     for folder in folders {
         let result = TrialResult::of_load(folder)?.ok_or_else(|| RunError::NoRun((*folder).into()))?;
         gathered.add(folder, &result, result.left_out_ns().unwrap_or_default())?;
@@ -96,13 +97,17 @@ pub fn recorded_loads(folders: &[&Path]) -> Result<LowLoads, RunError> {
     Ok(gathered.end(String::new()))
 }
 
-/// The station of one of kendall's own servers, whose timestamps report service times.
+/// The station of a trial's server, where it is one of kendall's own.
 fn known(run: &RunFolder, combination: &Combination, result: &TrialResult) -> Option<KnownStation> {
-    let Home::Here = run.experiment().system.home else { return None };
-    let (servers, discipline) = (run.experiment().system.station)(&combination.server);
-    let class =
-        |class: &kendall_load::RequestClass| RowClass { name: class.name.clone(), weight: class.weight };
-    Some(KnownStation { servers, discipline, classes: result.classes.iter().map(class).collect() })
+    let system = run.experiment().system;
+    matches!(system.home, Home::Here).then(|| known_station(system, combination, &result.classes))
+}
+
+/// The station of one of kendall's own servers, whose timestamps report service times.
+pub fn known_station(system: &System, combination: &Combination, classes: &[RequestClass]) -> KnownStation {
+    let (servers, discipline) = (system.station)(&combination.server);
+    let class = |class: &RequestClass| RowClass { name: class.name.clone(), weight: class.weight };
+    KnownStation { servers, discipline, classes: classes.iter().map(class).collect() }
 }
 
 impl Gathered {
@@ -131,13 +136,19 @@ impl Gathered {
         let points: Vec<(u64, f64)> =
             self.closed.iter().map(|load| (load.users, load.throughput_per_s)).collect();
         let doubts = falling_throughput(&points).into_iter().collect();
+        let populations: Vec<(u32, f64)> = self
+            .closed
+            .iter()
+            .map(|load| (load.users.min(u64::from(u32::MAX)) as u32, load.throughput_per_s))
+            .collect();
         let calibrated =
             |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
         let capacity = capacity(&self.closed).or_else(|| self.capacity_per_s.map(calibrated));
         LowLoads {
             group,
             classes: self.classes,
-            observed: Observed::new(self.blocks, capacity, self.known),
+            observed: Observed::new(self.blocks, capacity, self.known)
+                .map(|observed| observed.with_populations(&populations)),
             left_out: self.left_out,
             doubts,
         }

@@ -17,8 +17,8 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
-/// The time within which a server must accept a connection.
-const START_WITHIN: Duration = Duration::from_secs(15);
+/// The time within which a server must accept a connection; some are compiled when they start.
+const START_WITHIN: Duration = Duration::from_secs(60);
 /// The time after which remaining processes are killed.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// The prefix of the names of the folders.

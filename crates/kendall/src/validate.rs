@@ -13,6 +13,7 @@ use kendall_lab::{
     Compared, PeakSetting, Validated, Validation, ValidationError, ValidationEvent, ValidationReport,
     with_server,
 };
+use kendall_prediction::KnownStation;
 use kendall_stats::number::{self, significant};
 
 use crate::gate::Gate;
@@ -105,12 +106,19 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
         new_folder(&folder)?;
         with_server(&experiment, &program, &folder, |server| {
             let setting = setting(server.servers.clone());
-            options.run(server.target, server.workload, &setting, &folder, &cancel)
+            options.run(server.target, server.workload, server.known.clone(), &setting, &folder, &cancel)
         })?
     } else {
         let target = Target::read(&options.target, &options.asked)?;
         let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
-        options.run(&target.shown, &workload, &setting(quiet::servers(target.address)), &folder, &cancel)
+        options.run(
+            &target.shown,
+            &workload,
+            None,
+            &setting(quiet::servers(target.address)),
+            &folder,
+            &cancel,
+        )
     };
     let report = match found {
         Err(ValidationError::Interrupted(folder)) => {
@@ -132,6 +140,7 @@ impl ValidateOptions {
         &self,
         target: &str,
         workload: &dyn Fn(u64) -> Result<Box<dyn kendall_load::Workload>, String>,
+        known: Option<KnownStation>,
         setting: &PeakSetting,
         folder: &Path,
         cancel: &AtomicBool,
@@ -145,6 +154,7 @@ impl ValidateOptions {
         let validation = Validation {
             target,
             workload,
+            known,
             setting,
             low: &self.low,
             high: &self.high,

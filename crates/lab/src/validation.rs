@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kendall_analysis::generator::Trust;
-use kendall_analysis::{LowLoads, TrialResult, falling_throughput, recorded_loads};
+use kendall_analysis::{LowLoads, TrialResult, falling_throughput, known_station, recorded_loads};
 use kendall_archive::utc_now;
 use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
 use kendall_load::{Progress, Workload};
 use kendall_prediction::{
-    BaselinePrediction, NoPrediction, NothingObserved, Prediction, Predictor, Question,
+    BaselinePrediction, KnownStation, NoPrediction, NothingObserved, Prediction, Predictor, Question,
 };
 use kendall_record::RecordError;
 use kendall_station::Estimate;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
-use kendall_system::{Settings, Value};
+use kendall_system::{Home, Settings, Value};
 use serde::Serialize;
 
 use crate::load_trial::LoadTrial;
@@ -46,6 +46,8 @@ pub struct Validation<'a> {
     pub target: &'a str,
     /// Makes the requests from a seed.
     pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    /// The station of one of kendall's own servers, whose timestamps report service times.
+    pub known: Option<KnownStation>,
     /// How the server is loaded.
     pub setting: &'a PeakSetting,
     /// The loads to predict from, as shares of the capacity.
@@ -167,6 +169,8 @@ pub struct ExperimentServer<'a> {
     pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     /// The processes of the server.
     pub servers: LoadedServers,
+    /// Its station, of one of kendall's own.
+    pub known: Option<KnownStation>,
 }
 
 /// Starts the server of an experiment's first combination, passes it to `use_it`, and stops it. `program` is the kendall program, which
@@ -187,7 +191,14 @@ pub fn with_server<T>(
     let workload =
         |seed| bench.workload(server.address(), combination, seed).map_err(|error| error.to_string());
     let servers = server.pid().map_or(LoadedServers::Unknown, |pid| LoadedServers::Known(vec![pid]));
-    let result = use_it(&ExperimentServer { target: &experiment.name, workload: &workload, servers });
+    let known = match system.home {
+        Home::Here => {
+            let classes = bench.workload(server.address(), combination, 0)?.classes();
+            Some(known_station(system, combination, &classes))
+        }
+        Home::Anywhere { .. } => None,
+    };
+    let result = use_it(&ExperimentServer { target: &experiment.name, workload: &workload, servers, known });
     server.stop()?;
     Ok(result)
 }
@@ -215,7 +226,12 @@ impl Validation<'_> {
         fs::create_dir_all(self.folder)
             .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
         let mut series = Series { of: self, cancel, folders: Vec::new(), made: 0, repeated: 0 };
-        let users = (FULL * light.users()).min(MOST_USERS).min(self.setting.connections);
+        let points = |light: &LightLoad| -> Vec<(u64, f64)> {
+            light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect()
+        };
+        // Where more users get less, those who get the most.
+        let times = if falling_throughput(&points(&light)).is_some() { 1 } else { FULL };
+        let users = (times * light.users()).min(MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
         let mut capacity_per_s = at_full.into_iter().fold(0.0, f64::max);
         for round in 0..self.rounds {
@@ -237,8 +253,7 @@ impl Validation<'_> {
                 Err(why) => no_prediction.push(why.to_string()),
             }
         }
-        let mut points: Vec<(u64, f64)> =
-            light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect();
+        let mut points = points(&light);
         points.push((users.into(), capacity_per_s));
         let report = ValidationReport {
             target: self.target.into(),
@@ -321,7 +336,7 @@ impl Series<'_> {
     /// What is known by now.
     fn observed(&self) -> Result<LowLoads, ValidationError> {
         let folders: Vec<&Path> = self.folders.iter().map(PathBuf::as_path).collect();
-        Ok(recorded_loads(&folders)?)
+        Ok(recorded_loads(&folders, self.of.known.clone())?)
     }
 
     /// Predicts a load, writes the prediction, and makes the load.
@@ -331,7 +346,7 @@ impl Series<'_> {
         light: &LightLoad,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<Result<Validated, NoPrediction>, ValidationError> {
-        let observed = self.observed()?.observed?;
+        let observed = self.observed()?.observed?.with_populations(&light.throughput_per_s);
         let predictor = Predictor::new(&observed, self.of.setting.seed);
         let capacity_per_s = match predictor.capacity_per_s(&Question::at(1.0, 1)) {
             Ok(capacity_per_s) => capacity_per_s.value,

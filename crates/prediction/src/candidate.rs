@@ -4,8 +4,9 @@ use kendall_evidence::{RowClass, Rules, Visit, departures};
 use kendall_station::{Discipline, Servers};
 use kendall_stats::random::{Rng, unit};
 
-use crate::implied::implied_s;
+use crate::implied::{in_order_s, in_turn_s, shared_s};
 use crate::observed::{Block, Capacity, KnownStation, Level, Observed};
+use crate::order::{Order, Shared, Speed, departures_in_turn_s};
 
 /// Service times are drawn in contiguous runs of this many, so that pauses and slow spells stay together.
 const RUN: usize = 16;
@@ -13,9 +14,18 @@ const RUN: usize = 16;
 /// A station that may be the server: how many servers, in which order they serve, and the time that requests spend elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
-    pub(crate) discipline: Discipline,
+    pub(crate) order: Order,
     pub(crate) servers: u32,
     pub(crate) delay_s: f64,
+}
+
+/// What the orders of service refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Conditions<'a> {
+    /// The classes by number.
+    pub(crate) classes: &'a [RowClass],
+    /// Closed populations: users and requests per second.
+    pub(crate) closed: &'a [(u32, f64)],
 }
 
 /// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
@@ -29,12 +39,13 @@ pub(crate) struct LevelLaw {
 }
 
 impl LevelLaw {
-    fn of(level: &Level, candidate: Candidate, is_stamped: bool) -> Self {
+    fn of(level: &Level, candidate: Candidate, observed: &Observed) -> Self {
+        let is_stamped = observed.is_stamped();
         let of_block = |block: &Block| -> Vec<f64> {
             if is_stamped {
                 return block.requests.iter().filter_map(|request| Some(request.stamp?.service_s)).collect();
             }
-            implied_s(block, candidate.discipline, candidate.servers, candidate.delay_s)
+            candidate.implied_s(block, &observed.conditions())
         };
         let implied: Vec<Vec<f64>> = level.blocks.iter().map(of_block).collect();
         let (mut services_s, mut classes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
@@ -186,12 +197,11 @@ impl Path {
     /// capacity, `growth` is the relative growth of the service time from the highest level to saturation.
     pub(crate) fn through(
         levels: &[(f64, f64)],
-        servers: u32,
+        servers: f64,
         capacity_per_s: Option<f64>,
         growth: f64,
     ) -> Self {
         let (low, high) = ends(levels);
-        let servers = f64::from(servers);
         let capacity_per_s = capacity_per_s.unwrap_or_else(|| {
             // The rate at which m servers of that service time are busy: λ = m / s(1).
             servers / (high.1 * (1.0 + growth))
@@ -243,6 +253,8 @@ fn ends(levels: &[(f64, f64)]) -> ((f64, f64), (f64, f64)) {
 #[derive(Clone, Debug)]
 pub(crate) struct Fitted {
     pub(crate) candidate: Candidate,
+    /// The most seconds of service per second.
+    width: f64,
     pub(crate) levels: Vec<LevelLaw>,
 }
 
@@ -254,9 +266,9 @@ impl Fitted {
     }
 
     pub(crate) fn of(candidate: Candidate, observed: &Observed) -> Self {
-        let is_stamped = observed.is_stamped();
-        let law = |level: &Level| LevelLaw::of(level, candidate, is_stamped);
-        Self { candidate, levels: observed.levels.iter().map(law).collect() }
+        let width = candidate.width(&observed.conditions());
+        let law = |level: &Level| LevelLaw::of(level, candidate, observed);
+        Self { candidate, width, levels: observed.levels.iter().map(law).collect() }
     }
 
     /// The path of the mean service time through the first levels, with these weights of their chunks.
@@ -275,7 +287,7 @@ impl Fitted {
         let levels = self.levels.iter().zip(weights);
         let means: Vec<(f64, f64)> =
             levels.map(|(level, weights)| (level.rate_per_s, slower * level.mean_s(weights))).collect();
-        Path::through(&means, self.candidate.servers, capacity_per_s, growth)
+        Path::through(&means, self.width, capacity_per_s, growth)
     }
 }
 
@@ -291,7 +303,7 @@ pub(crate) fn candidates(observed: &Observed) -> Vec<Candidate> {
         let outside = observed.levels.iter().flat_map(Level::counted).filter_map(|request| request.stamp);
         let outside_s: Vec<f64> = outside.map(|stamp| stamp.outside_s).collect();
         let delay_s = kendall_stats::mean(&outside_s);
-        return vec![Candidate { discipline: *discipline, servers: servers.get(), delay_s }];
+        return vec![Candidate { order: Order::OneQueue(*discipline), servers: servers.get(), delay_s }];
     }
     let mean_s = observed.lowest().mean_response_s();
     let can_be = |servers: &u32| match observed.capacity {
@@ -311,7 +323,7 @@ pub(crate) fn candidates(observed: &Observed) -> Vec<Candidate> {
     }
     let stations = counts.into_iter().flat_map(|servers| {
         [Discipline::Fifo, Discipline::ProcessorSharing].into_iter().map(move |discipline| Candidate {
-            discipline,
+            order: Order::OneQueue(discipline),
             servers,
             delay_s: 0.0,
         })
@@ -325,7 +337,88 @@ pub(crate) fn candidates(observed: &Observed) -> Vec<Candidate> {
 /// Delays that are tried at first, from none to the shortest response times.
 const DELAYS: u32 = 8;
 
+/// A balancer in turn among more servers than this was not worth the time to try.
+const MOST_TURNS: u32 = 8;
+/// Limits that are tried, in times of the servers.
+const LIMITS: [u32; 3] = [2, 4, 8];
+
 impl Candidate {
+    /// Other orders that the same data may have, with the same delay: several queues, a limit on the requests in service, a speed that
+    /// depends on their number.
+    pub(crate) fn variants(self, observed: &Observed) -> Vec<Self> {
+        if observed.known.is_some() {
+            return Vec::new();
+        }
+        let with = |order, servers| Self { order, servers, ..self };
+        let mut variants = Vec::new();
+        if (2..=MOST_TURNS).contains(&self.servers) {
+            variants.push(with(Order::Turns, self.servers));
+        }
+        variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
+        if Speed::of_populations(&observed.closed, self.delay_s).is_some() {
+            variants.extend([Order::SharedSpeed, Order::SerialSpeed].map(|order| with(order, 1)));
+        }
+        variants
+    }
+
+    /// The order with another number of servers, each of which has as many threads as before.
+    pub(crate) fn order_with(self, servers: u32) -> Order {
+        match self.order {
+            Order::AtMost(limit) => Order::AtMost((limit / self.servers).saturating_mul(servers)),
+            order => order,
+        }
+    }
+
+    /// The most seconds of service per second.
+    fn width(self, conditions: &Conditions<'_>) -> f64 {
+        match self.shared(conditions) {
+            Some(shared) => shared.speed.full(),
+            None => f64::from(self.servers),
+        }
+    }
+
+    /// The station, where requests share its servers.
+    fn shared(self, conditions: &Conditions<'_>) -> Option<Shared> {
+        let of_servers = || Speed::of_servers(f64::from(self.servers));
+        let measured = || {
+            let speed = Speed::of_populations(conditions.closed, self.delay_s);
+            speed.map_or_else(of_servers, |speed| speed.times(self.servers))
+        };
+        match self.order {
+            Order::OneQueue(discipline) if discipline.shares() => {
+                Some(Shared { limit: usize::MAX, speed: of_servers() })
+            }
+            Order::OneQueue(_) | Order::Turns => None,
+            Order::AtMost(limit) => Some(Shared { limit: limit as usize, speed: of_servers() }),
+            Order::SharedSpeed => Some(Shared { limit: usize::MAX, speed: measured() }),
+            Order::SerialSpeed => Some(Shared { limit: self.servers as usize, speed: measured() }),
+        }
+    }
+
+    /// The service times that this station implies, of all requests of a block in the order of sending; exact for every order but those
+    /// that weigh requests, which count as first come first served.
+    pub(crate) fn implied_s(self, block: &Block, conditions: &Conditions<'_>) -> Vec<f64> {
+        match self.shared(conditions) {
+            Some(shared) => shared_s(block, &shared, self.delay_s),
+            None if self.order == Order::Turns => in_turn_s(block, self.servers as usize, self.delay_s),
+            None => in_order_s(block, self.servers as usize, self.delay_s),
+        }
+    }
+
+    /// The response times since sending of visits, delay included.
+    pub(crate) fn responses_s(self, visits: &[Visit], conditions: &Conditions<'_>) -> Vec<f64> {
+        let ends_s = match (self.shared(conditions), self.order) {
+            (Some(shared), _) => shared.departures_s(visits),
+            (None, Order::OneQueue(discipline)) => {
+                let servers = Servers::new(self.servers).unwrap_or(Servers::MIN);
+                let ends_s = departures(visits, &Rules::new(servers, discipline, conditions.classes));
+                ends_s.into_iter().map(|end_s| end_s.unwrap_or(f64::INFINITY)).collect()
+            }
+            (None, _) => departures_in_turn_s(visits, self.servers as usize),
+        };
+        std::iter::zip(ends_s, visits).map(|(end_s, visit)| end_s - visit.arrival_s + self.delay_s).collect()
+    }
+
     fn delayed(self, delay_s: f64) -> Self {
         Self { delay_s, ..self }
     }
@@ -354,15 +447,4 @@ impl Observed {
     fn delay_step_s(&self) -> f64 {
         0.995 * self.shortest_s() / f64::from(DELAYS)
     }
-}
-
-/// The response times since sending of visits to a station, delay included.
-pub(crate) fn responses_s(visits: &[Visit], station: Candidate, classes: &[RowClass]) -> Vec<f64> {
-    let Candidate { discipline, servers, delay_s } = station;
-    let servers = Servers::new(servers).unwrap_or(Servers::MIN);
-    let left = departures(visits, &Rules::new(servers, discipline, classes));
-    left.iter()
-        .zip(visits)
-        .map(|(end_s, visit)| end_s.unwrap_or(f64::INFINITY) - visit.arrival_s + delay_s)
-        .collect()
 }

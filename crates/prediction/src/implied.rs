@@ -4,74 +4,130 @@
 //! a server is free, or its share of the servers adds up to its service. The right station gives implied times that do not depend on the
 //! queue; a wrong one gives times that do, which its predictions of other loads then show.
 
-use kendall_station::Discipline;
-
-use crate::observed::Block;
+use crate::observed::{Block, Request};
+use crate::order::Shared;
 
 /// A time below which no implied service time is believed, in seconds.
 const LEAST_S: f64 = 1e-9;
 
-/// The service times that a station of `servers` implies, of all requests of a block in the order of sending, where each request spends
-/// `delay_s` outside the station; exact for first come first served and for processor sharing.
-pub(crate) fn implied_s(block: &Block, discipline: Discipline, servers: u32, delay_s: f64) -> Vec<f64> {
-    if discipline.shares() {
-        by_shares(block, f64::from(servers), delay_s)
-    } else {
-        by_turns(block, servers as usize, delay_s)
-    }
-}
-
-/// First come first served: a request starts when it has arrived and the server that is free first is free.
-fn by_turns(block: &Block, servers: usize, delay_s: f64) -> Vec<f64> {
+/// First come first served, of all requests of a block in the order of sending, where each spends `delay_s` outside the station: a
+/// request starts when it has arrived and the server that is free first is free.
+pub(crate) fn in_order_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64> {
     let mut free_s = vec![f64::NEG_INFINITY; servers];
     let implied = block.requests.iter().map(|request| {
         let first = free_s.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |first| first.0);
-        let start_s = free_s[first].max(request.sent_s + delay_s);
-        free_s[first] = request.completed_s;
-        (request.completed_s - start_s).max(LEAST_S)
+        since_free(request, &mut free_s[first], delay_s)
     });
     implied.collect()
 }
 
-/// Processor sharing: while n requests are present, each receives min(1, m/n) seconds of service per second.
-fn by_shares(block: &Block, servers: f64, delay_s: f64) -> Vec<f64> {
+/// Servers with a queue each, to which requests are assigned in turn.
+pub(crate) fn in_turn_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64> {
+    let mut free_s = vec![f64::NEG_INFINITY; servers];
+    let requests = block.requests.iter().enumerate();
+    requests.map(|(index, request)| since_free(request, &mut free_s[index % servers], delay_s)).collect()
+}
+
+/// The time from the start of service to completion at a server that is free from `free_s` on.
+fn since_free(request: &Request, free_s: &mut f64, delay_s: f64) -> f64 {
+    let start_s = free_s.max(request.sent_s + delay_s);
+    *free_s = request.completed_s;
+    (request.completed_s - start_s).max(LEAST_S)
+}
+
+/// Shared servers: from admission to completion, each request in service receives what the station gives to each with so many present.
+pub(crate) fn shared_s(block: &Block, shared: &Shared, delay_s: f64) -> Vec<f64> {
     let requests = &block.requests;
-    let mut received_at_arrival_s = vec![f64::NAN; requests.len()];
+    let mut station =
+        Occupied { shared, received_s: 0.0, now_s: f64::NEG_INFINITY, present: 0, in_service: 0 };
+    // What those in service had received when a request was admitted; NaN before that, and infinite once it has left.
+    let mut at_admission_s = vec![f64::NAN; requests.len()];
     let mut implied_s = vec![LEAST_S; requests.len()];
-    let (mut present, mut received_s, mut now_s, mut next) = (0.0_f64, 0.0, f64::NEG_INFINITY, 0);
+    let (mut arrived, mut admitted) = (0, 0);
     for &leaving in &block.by_completion {
         let leaving = leaving as usize;
         let end_s = requests[leaving].completed_s;
         loop {
-            let arrival_s = requests.get(next).map_or(f64::INFINITY, |request| request.sent_s + delay_s);
-            let until_s = arrival_s.min(end_s);
-            if present > 0.0 {
-                received_s += (until_s - now_s).max(0.0) * (servers / present).min(1.0);
-            }
-            now_s = until_s;
+            let arrival_s = requests.get(arrived).map_or(f64::INFINITY, |request| request.sent_s + delay_s);
+            station.advance(arrival_s.min(end_s));
             if arrival_s > end_s {
                 break;
             }
             // A request that was answered sooner than the delay allows was never in the station.
-            if requests[next].completed_s >= arrival_s {
-                received_at_arrival_s[next] = received_s;
-                present += 1.0;
+            if requests[arrived].completed_s >= arrival_s {
+                station.present += 1;
+            } else {
+                at_admission_s[arrived] = f64::INFINITY;
             }
-            next += 1;
+            arrived += 1;
+            station.admit(&mut admitted, arrived, &mut at_admission_s);
         }
-        if received_at_arrival_s[leaving].is_finite() {
-            implied_s[leaving] = (received_s - received_at_arrival_s[leaving]).max(LEAST_S);
-            present -= 1.0;
+        let since_s = std::mem::replace(&mut at_admission_s[leaving], f64::INFINITY);
+        if since_s.is_infinite() || leaving >= arrived {
+            continue;
         }
+        station.present -= 1;
+        if since_s.is_finite() {
+            implied_s[leaving] = (station.received_s - since_s).max(LEAST_S);
+            station.in_service -= 1;
+        }
+        station.admit(&mut admitted, arrived, &mut at_admission_s);
     }
     implied_s
 }
 
+/// A station of shared servers at one instant.
+struct Occupied<'a> {
+    shared: &'a Shared,
+    /// The service that a request in service since the beginning would have received.
+    received_s: f64,
+    now_s: f64,
+    present: usize,
+    in_service: usize,
+}
+
+impl Occupied<'_> {
+    fn advance(&mut self, until_s: f64) {
+        if self.present > 0 {
+            self.received_s += (until_s - self.now_s).max(0.0) * self.shared.each(self.present);
+        }
+        self.now_s = until_s;
+    }
+
+    /// Admits those that arrived and did not leave, as far as the limit allows.
+    fn admit(&mut self, admitted: &mut usize, arrived: usize, at_admission_s: &mut [f64]) {
+        while self.in_service < self.shared.limit && *admitted < arrived {
+            let at_s = &mut at_admission_s[*admitted];
+            *admitted += 1;
+            if at_s.is_nan() {
+                *at_s = self.received_s;
+                self.in_service += 1;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use kendall_evidence::Visit;
     use kendall_record::{Outcome, RequestRow};
+    use kendall_station::Discipline;
+    use kendall_stats::random::{Purpose, exponential, stream};
 
     use super::*;
+    use crate::candidate::{Candidate, Conditions};
+    use crate::order::Order;
+
+    /// As the client saw visits to a station.
+    fn block(visits: &[(f64, f64)]) -> Block {
+        let ns = |s: f64| (s * 1e9) as i64;
+        let row = |(index, &(sent_s, response_s)): (usize, &(f64, f64))| {
+            RequestRow::due(index as u64, ns(sent_s))
+                .sent_at(ns(sent_s), 1)
+                .ended(Outcome::Answered, ns(sent_s + response_s))
+        };
+        Block::of(&visits.iter().enumerate().map(row).collect::<Vec<RequestRow>>(), 0)
+    }
 
     /// Arrivals at 0, 1, 1.5 and 4 s with services of 2, 1, 1 and 0.5 s, as the four stations serve them.
     #[test]
@@ -84,17 +140,37 @@ mod tests {
             (Discipline::ProcessorSharing, 2, [2.25, 1.25, 1.25, 0.5]),
         ];
         for (discipline, servers, responses_s) in cases {
-            let row = |(index, (arrival_s, response_s)): (usize, (f64, f64))| {
-                let ns = |s: f64| (s * 1e9) as i64;
-                RequestRow::due(index as u64, ns(arrival_s))
-                    .sent_at(ns(arrival_s), 1)
-                    .ended(Outcome::Answered, ns(arrival_s + response_s + delay_s))
-            };
-            let rows: Vec<RequestRow> =
-                [0.0, 1.0, 1.5, 4.0].into_iter().zip(responses_s).enumerate().map(row).collect();
-            let found = implied_s(&Block::of(&rows, 0), discipline, servers, delay_s);
+            let visits =
+                std::iter::zip([0.0, 1.0, 1.5, 4.0], responses_s.map(|response_s| response_s + delay_s));
+            let station = Candidate { order: Order::OneQueue(discipline), servers, delay_s };
+            let found = station.implied_s(&block(&visits.collect::<Vec<_>>()), &Conditions::default());
             for (found, expected) in found.iter().zip([2.0, 1.0, 1.0, 0.5]) {
                 assert!((found - expected).abs() < 1e-6, "{discipline:?} {servers}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_order_implies_what_it_served() {
+        let closed = [(1, 100.0), (2, 150.0), (8, 200.0), (64, 160.0)];
+        let conditions = Conditions { closed: &closed, ..Conditions::default() };
+        let mut rng = stream(3, Purpose::Arrivals, 0);
+        let mut now_s = 0.0;
+        let arrive = |_| {
+            now_s += 0.008 * exponential(&mut rng);
+            Visit { arrival_s: now_s, service_s: 0.01 * exponential(&mut rng), class: 0 }
+        };
+        let visits: Vec<Visit> = (0..2_000).map(arrive).collect();
+        let orders =
+            [Order::Turns, Order::AtMost(4), Order::AtMost(2), Order::SharedSpeed, Order::SerialSpeed];
+        for order in orders {
+            let station = Candidate { order, servers: 2, delay_s: 0.002 };
+            let responses_s = station.responses_s(&visits, &conditions);
+            let seen: Vec<(f64, f64)> =
+                std::iter::zip(visits.iter().map(|visit| visit.arrival_s), responses_s).collect();
+            let found = station.implied_s(&block(&seen), &conditions);
+            for (found, visit) in found.iter().zip(&visits) {
+                assert!((found - visit.service_s).abs() < 1e-5, "{order:?}: {found} {}", visit.service_s);
             }
         }
     }

@@ -18,6 +18,7 @@ mod baseline;
 mod candidate;
 mod implied;
 mod observed;
+mod order;
 mod posterior;
 mod predict;
 mod score;

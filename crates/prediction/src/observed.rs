@@ -5,6 +5,8 @@ use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Servers};
 
+use crate::candidate::Conditions;
+
 const NS_PER_S: f64 = 1e9;
 /// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
 const MOST_REQUESTS: usize = 12_000;
@@ -208,6 +210,8 @@ pub struct Observed {
     pub(crate) capacity: Option<Capacity>,
     /// The station of the server, if the record names it.
     pub(crate) known: Option<KnownStation>,
+    /// Closed populations without think time: users and requests per second.
+    pub(crate) closed: Vec<(u32, f64)>,
 }
 
 /// The reason why there is nothing to predict from.
@@ -246,7 +250,38 @@ impl Observed {
             .filter_map(|same| Level::new(same.iter().map(|(_, block)| block.clone()).collect()))
             .collect();
         levels.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-        if levels.is_empty() { Err(NothingObserved::TooFew) } else { Ok(Self { levels, capacity, known }) }
+        if levels.is_empty() {
+            Err(NothingObserved::TooFew)
+        } else {
+            Ok(Self { levels, capacity, known, closed: Vec::new() })
+        }
+    }
+
+    /// Adds the throughput of closed populations without think time: users and requests per second. It says how the speed of the server
+    /// depends on the number of requests present.
+    #[must_use]
+    pub fn with_populations(mut self, closed: &[(u32, f64)]) -> Self {
+        self.closed.extend(closed.iter().filter(|population| population.1 > 0.0));
+        self.closed.sort_by_key(|population| population.0);
+        // The mean of those of one size.
+        let same = self.closed.chunk_by(|a, b| a.0 == b.0);
+        self.closed = same
+            .map(|same| {
+                let throughputs: Vec<f64> = same.iter().map(|population| population.1).collect();
+                (same[0].0, kendall_stats::mean(&throughputs))
+            })
+            .collect();
+        self
+    }
+
+    /// By how much throughput falls as users are added, as a difference of logarithms.
+    pub(crate) fn fall(&self) -> f64 {
+        let mut most_per_s: f64 = 0.0;
+        let falls = self.closed.iter().map(|&(_, per_s)| {
+            most_per_s = most_per_s.max(per_s);
+            libm::log(most_per_s / per_s)
+        });
+        falls.fold(0.0, f64::max)
     }
 
     /// Whether the server's timestamps report the service time of every request.
@@ -261,6 +296,10 @@ impl Observed {
 
     pub(crate) fn classes(&self) -> &[RowClass] {
         self.known.as_ref().map_or(&[], |known| &known.classes)
+    }
+
+    pub(crate) fn conditions(&self) -> Conditions<'_> {
+        Conditions { classes: self.classes(), closed: &self.closed }
     }
 
     pub(crate) fn highest(&self) -> &Level {

@@ -9,6 +9,7 @@ use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
 use crate::candidate::{Candidate, Fitted, Path, Services};
 use crate::observed::Observed;
+use crate::order::Order;
 use crate::score::{Scores, scores};
 
 /// The spread of how much service times grow from the measured loads to saturation, if the capacity does not say it. Measured: 2 % to
@@ -20,6 +21,11 @@ const BELIEVED_GROWTH: f64 = 0.15;
 const INDEPENDENT: f64 = 0.1;
 /// A station that costs this much more than the best is never drawn.
 const POSSIBLE: f64 = 15.0;
+/// What a station costs more that has another number to choose, a limit or a curve, as Akaike (1974) charges two for each of twice the
+/// logarithm of the likelihood, and once more for the three limits that are tried.
+const FREEDOM: f64 = 2.0;
+/// The relative noise of the throughput of a closed population, measured for seconds.
+const POPULATION_SD: f64 = 0.05;
 /// The speed of a machine is never steadier than this from one minute to the next.
 const LEAST_SPEED_SD: f64 = 0.003;
 
@@ -39,14 +45,22 @@ pub(crate) struct Posterior<'a> {
     least: f64,
     /// The spread of the machine's speed.
     speed_sd: f64,
+    /// What a station costs whose speed does not fall with the number of requests present.
+    fall_cost: f64,
     seed: u64,
 }
 
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
-        let mut posterior = Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, seed };
+        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD).powi(2);
+        let mut posterior = Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, seed };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));
         let even = posterior.even();
+        posterior.find_least(&even);
+        let promising = posterior.promising(&even);
+        for candidate in promising.iter().flat_map(|best| best.variants(observed)) {
+            posterior.add(candidate);
+        }
         posterior.find_least(&even);
         for best in posterior.promising(&even) {
             best.neighbours(observed).for_each(|candidate| posterior.add(candidate));
@@ -75,7 +89,7 @@ impl<'a> Posterior<'a> {
         for ((fitted, _), cost) in self.fitted.iter().zip(costs) {
             let candidate = fitted.candidate;
             let same = |known: &&mut (f64, Candidate)| {
-                (known.1.discipline, known.1.servers) == (candidate.discipline, candidate.servers)
+                (known.1.order, known.1.servers) == (candidate.order, candidate.servers)
             };
             match best.iter_mut().find(same) {
                 Some(known) if known.0 <= cost => {}
@@ -112,7 +126,14 @@ impl<'a> Posterior<'a> {
             Some(_) => self.fitted[at].0.path(weights, capacity_per_s, 0.0).growth(),
             None => 0.0,
         };
-        INDEPENDENT * scored as f64 * excess + libm::log1p((growth / BELIEVED_GROWTH).powi(2))
+        let growth_cost = libm::log1p((growth / BELIEVED_GROWTH).powi(2));
+        // A speed that depends on the number present has more to choose, and alone explains a throughput that falls.
+        let order_cost = match self.fitted[at].0.candidate.order {
+            Order::SharedSpeed | Order::SerialSpeed => FREEDOM,
+            Order::AtMost(_) => FREEDOM + self.fall_cost,
+            Order::OneQueue(_) | Order::Turns => self.fall_cost,
+        };
+        INDEPENDENT * scored as f64 * excess + growth_cost + order_cost
     }
 
     fn counted(&self, level: usize) -> usize {

@@ -7,8 +7,9 @@ use kendall_stats::number::significant;
 use kendall_stats::random::{Purpose, exponential, stream};
 use serde::Serialize;
 
-use crate::candidate::{Candidate, Mix, candidates, responses_s};
+use crate::candidate::{Candidate, Conditions, Mix, candidates};
 use crate::observed::Observed;
+use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
 
 /// The quantiles that are predicted.
@@ -58,9 +59,11 @@ impl Question {
 }
 
 /// A station that the measurements allow, and how likely it is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Allowed {
-    /// The discipline of the station.
+    /// The station in words, such as "2 servers, FIFO".
+    pub station: String,
+    /// The discipline of the station, or the one that comes nearest.
     pub discipline: Discipline,
     /// The number of servers.
     pub servers: u32,
@@ -158,6 +161,7 @@ pub struct Predictor {
     lag_s: f64,
     capacity_is_measured: bool,
     classes: Vec<RowClass>,
+    closed: Vec<(u32, f64)>,
     seed: u64,
 }
 
@@ -172,6 +176,7 @@ impl Predictor {
             lag_s: observed.highest().lag_s(),
             capacity_is_measured,
             classes: observed.classes().to_vec(),
+            closed: observed.closed.clone(),
             seed,
         }
     }
@@ -285,11 +290,12 @@ impl Predictor {
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
         let station = Candidate {
-            discipline: question.discipline.unwrap_or(draw.candidate.discipline),
+            order: question.discipline.map_or_else(|| draw.candidate.order_with(servers), Order::OneQueue),
             servers,
             delay_s: draw.candidate.delay_s + question.more_delay_s + self.lag_s,
         };
-        let mut all_s = responses_s(&visits, station, &self.classes);
+        let conditions = Conditions { classes: &self.classes, closed: &self.closed };
+        let mut all_s = station.responses_s(&visits, &conditions);
         all_s.drain(..n - counted);
         Ok(all_s)
     }
@@ -331,11 +337,13 @@ impl Predictor {
         let mut stations: Vec<Allowed> = Vec::new();
         let one = 1.0 / self.draws.len() as f64;
         for draw in &self.draws {
-            let (discipline, servers) = (draw.candidate.discipline, draw.candidate.servers);
-            match stations.iter_mut().find(|known| (known.discipline, known.servers) == (discipline, servers))
-            {
+            let Candidate { order, servers, .. } = draw.candidate;
+            let station = order.words(servers);
+            match stations.iter_mut().find(|known| known.station == station) {
                 Some(known) => known.share += one,
-                None => stations.push(Allowed { discipline, servers, share: one }),
+                None => {
+                    stations.push(Allowed { station, discipline: order.discipline(), servers, share: one });
+                }
             }
         }
         stations.sort_by(|a, b| b.share.total_cmp(&a.share));

@@ -5,10 +5,10 @@
 //! measured response (Gneiting and Raftery, 2007) says how good that is. The score is proper, it uses the whole distribution, and it
 //! sees what marginal distributions hide: whether a request that found others present waited as the candidate says.
 
-use kendall_evidence::{RowClass, Visit};
+use kendall_evidence::Visit;
 use kendall_stats::random::{Purpose, stream};
 
-use crate::candidate::{Fitted, Services, responses_s};
+use crate::candidate::{Conditions, Fitted, Services};
 use crate::observed::{Level, Observed};
 
 /// How many times the held-out load goes through a candidate.
@@ -48,7 +48,9 @@ fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -
     let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
     let mean_s = path.service_s(level.rate_per_s);
     let members: Vec<Vec<Vec<f64>>> = (0..MEMBERS)
-        .map(|member| member_responses_s(fitted, observed.classes(), level, &services, mean_s, member as u64))
+        .map(|member| {
+            member_responses_s(fitted, &observed.conditions(), level, &services, mean_s, member as u64)
+        })
         .collect();
     let (mut scores, mut ratios) = (Vec::new(), Vec::new());
     for (block, range) in &level.chunks {
@@ -73,7 +75,7 @@ fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -
 /// Responses of the counted requests of each block of a level, with service times drawn from `services`.
 fn member_responses_s(
     fitted: &Fitted,
-    classes: &[RowClass],
+    conditions: &Conditions<'_>,
     level: &Level,
     services: &Services,
     mean_s: f64,
@@ -88,7 +90,7 @@ fn member_responses_s(
             .map(|request| Visit { arrival_s: request.sent_s, service_s: 0.0, class: 0 })
             .collect();
         services.draw(mean_s, &mut rng, &mut visits);
-        let mut all_s = responses_s(&visits, fitted.candidate, classes);
+        let mut all_s = fitted.candidate.responses_s(&visits, conditions);
         all_s.drain(..block.first.min(all_s.len()));
         all_s
     };

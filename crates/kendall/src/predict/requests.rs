@@ -118,7 +118,7 @@ fn measured(options: &PredictOptions) -> anyhow::Result<Option<LowLoads>> {
                 !records.iter().any(is_run),
                 "name one run, or the folders of recorded loads (kendall load --record), but not both"
             );
-            let loads = recorded_loads(records).context("cannot predict from these folders")?;
+            let loads = recorded_loads(records, None).context("cannot predict from these folders")?;
             match loads.observed {
                 Err(why) => bail!("cannot predict from these folders: {why}"),
                 Ok(_) => Ok(Some(loads)),
@@ -178,8 +178,7 @@ fn distribution(found: &Prediction) -> Vec<String> {
     lines.push(row("service time, mean", time(found.service_s)));
     lines.push(row("delay outside", time(found.delay_s)));
     let station = |allowed: &kendall_prediction::Allowed| {
-        let servers = number::counted(u64::from(allowed.servers), "server");
-        format!("{servers}, {} ({})", allowed.discipline.notation(), number::percent(allowed.share))
+        format!("{} ({})", allowed.station, number::percent(allowed.share))
     };
     let stations: Vec<String> =
         found.stations.iter().filter(|allowed| allowed.share >= 0.05).map(station).collect();

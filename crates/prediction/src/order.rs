@@ -1,0 +1,199 @@
+//! How the requests of a station share its servers, beyond one queue of a discipline.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use kendall_evidence::Visit;
+use kendall_station::Discipline;
+
+/// How the requests of a station share its servers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Order {
+    /// All are in one queue.
+    OneQueue(Discipline),
+    /// Each server has a queue of its own, and arrivals are assigned to them in turn, as by a load balancer.
+    Turns,
+    /// At most this many share the servers, as threads share processors; the others wait in the order of arrival.
+    AtMost(u32),
+    /// The speed of the server depends on the number of requests present, and all of them share it: threads that disturb each other,
+    /// or work that is done for many at once.
+    SharedSpeed,
+    /// The same speed, but one request is served at a time, in the order of arrival.
+    SerialSpeed,
+}
+
+impl Order {
+    /// The order with its number of servers, in words.
+    pub(crate) fn words(self, servers: u32) -> String {
+        let plural = if servers == 1 { "" } else { "s" };
+        match self {
+            Self::OneQueue(discipline) => format!("{servers} server{plural}, {}", discipline.notation()),
+            Self::Turns => format!("{servers} servers with a queue each, arrivals in turn"),
+            Self::AtMost(limit) => format!("{servers} server{plural} shared by at most {limit}"),
+            Self::SharedSpeed => "shared, with a speed that depends on the number present".into(),
+            Self::SerialSpeed => "FIFO, with a speed that depends on the number present".into(),
+        }
+    }
+
+    /// The discipline that comes nearest.
+    pub(crate) fn discipline(self) -> Discipline {
+        match self {
+            Self::OneQueue(discipline) => discipline,
+            Self::Turns | Self::SerialSpeed => Discipline::Fifo,
+            Self::AtMost(_) | Self::SharedSpeed => Discipline::ProcessorSharing,
+        }
+    }
+}
+
+/// Numbers of requests present whose speed is computed in advance.
+const TABLED: usize = 1_024;
+
+/// How fast a station works with each number of requests present, in seconds of service per second.
+#[derive(Clone, Debug)]
+pub(crate) struct Speed(Vec<f64>);
+
+impl Speed {
+    /// So many servers of one speed.
+    pub(crate) fn of_servers(servers: f64) -> Self {
+        Self((0..TABLED).map(|present| (present as f64).min(servers)).collect())
+    }
+
+    /// As closed populations got it: users and requests per second. Of N users with a throughput of X, X times the delay are outside the
+    /// station, by Little's law. The speed of a request that is alone is 1. Where throughput falls as users are added, the fall
+    /// continues beyond the largest population, by the same power of the number of users.
+    ///
+    /// `None` where fewer than three populations were measured.
+    pub(crate) fn of_populations(closed: &[(u32, f64)], delay_s: f64) -> Option<Self> {
+        let present = |&(users, per_s): &(u32, f64)| ((f64::from(users) - per_s * delay_s).max(1e-3), per_s);
+        let mut points: Vec<(f64, f64)> = closed.iter().map(present).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let [first, .., before, last] = points[..] else { return None };
+        let alone_s = first.0.min(1.0) / first.1;
+        let falls = libm::log(last.1 / before.1) / libm::log(last.0 / before.0);
+        let falls = if falls.is_finite() { falls.min(0.0) } else { 0.0 };
+        let speed = |present: usize| {
+            let present = present as f64;
+            let after = points.partition_point(|point| point.0 < present);
+            let per_s = match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
+                (Some(before), Some(after)) => {
+                    before.1 + (after.1 - before.1) * (present - before.0) / (after.0 - before.0)
+                }
+                (Some(last), None) => last.1 * libm::pow(present / last.0, falls),
+                (None, Some(first)) => first.1,
+                (None, None) => f64::NAN,
+            };
+            per_s * alone_s
+        };
+        Some(Self((0..TABLED).map(|present| if present == 0 { 0.0 } else { speed(present) }).collect()))
+    }
+
+    /// Of so many such servers, among which requests are divided evenly.
+    pub(crate) fn times(self, servers: u32) -> Self {
+        let n = servers as usize;
+        let speed = |present: usize| {
+            let (each, more) = (present / n, present % n);
+            (n - more) as f64 * self.at(each) + more as f64 * self.at(each + 1)
+        };
+        Self((0..TABLED).map(speed).collect())
+    }
+
+    fn at(&self, present: usize) -> f64 {
+        self.0[present.min(TABLED - 1)]
+    }
+
+    /// The speed with many requests.
+    pub(crate) fn full(&self) -> f64 {
+        self.0.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// A station whose requests in service, at most `limit` of them, share its speed equally; the others wait in the order of arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) limit: usize,
+    pub(crate) speed: Speed,
+}
+
+impl Shared {
+    /// Service that each request in service receives per second.
+    pub(crate) fn each(&self, present: usize) -> f64 {
+        self.speed.at(present) / present.clamp(1, self.limit) as f64
+    }
+
+    /// When each visit ends, of visits in the order of arrival.
+    pub(crate) fn departures_s(&self, visits: &[Visit]) -> Vec<f64> {
+        let mut ends_s = vec![f64::INFINITY; visits.len()];
+        // The service that each request in service received since the beginning grows alike, so the next to leave is the one with the
+        // smallest total at its end. The bits of positive numbers have their order.
+        let mut in_service: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let (mut arrived, mut admitted) = (0, 0);
+        let (mut now_s, mut received_s) = (0.0, 0.0);
+        loop {
+            let each = self.each(in_service.len() + arrived - admitted);
+            let end = in_service.peek().map(|first| (f64::from_bits(first.0.0), first.0.1));
+            let end_s = end.map_or(f64::INFINITY, |(at_s, _)| now_s + (at_s - received_s).max(0.0) / each);
+            let arrival_s = visits.get(arrived).map_or(f64::INFINITY, |visit| visit.arrival_s);
+            if arrival_s < end_s {
+                received_s += (arrival_s - now_s) * each;
+                now_s = arrival_s;
+                arrived += 1;
+            } else if let Some((at_s, leaving)) = end {
+                (now_s, received_s) = (end_s, at_s);
+                ends_s[leaving] = end_s;
+                in_service.pop();
+            } else {
+                return ends_s;
+            }
+            while in_service.len() < self.limit && admitted < arrived {
+                in_service.push(Reverse(((received_s + visits[admitted].service_s).to_bits(), admitted)));
+                admitted += 1;
+            }
+        }
+    }
+}
+
+/// When each visit ends, of visits that are assigned to servers in turn.
+pub(crate) fn departures_in_turn_s(visits: &[Visit], servers: usize) -> Vec<f64> {
+    let mut free_s = vec![f64::NEG_INFINITY; servers];
+    let serve = |(index, visit): (usize, &Visit)| {
+        let free_s = &mut free_s[index % servers];
+        *free_s = free_s.max(visit.arrival_s) + visit.service_s;
+        *free_s
+    };
+    visits.iter().enumerate().map(serve).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visits(all: &[(f64, f64)]) -> Vec<Visit> {
+        all.iter().map(|&(arrival_s, service_s)| Visit { arrival_s, service_s, class: 0 }).collect()
+    }
+
+    #[test]
+    fn a_limit_holds_requests_back_until_one_leaves() {
+        // Two of three share one server until the first has its second at 2; the third, from then on, shares with the other.
+        let shared = Shared { limit: 2, speed: Speed::of_servers(1.0) };
+        let found = shared.departures_s(&visits(&[(0.0, 1.0), (0.0, 2.0), (0.5, 0.5)]));
+        for (found, expected) in found.iter().zip([2.0, 3.5, 3.0]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn arrivals_in_turn_wait_although_another_server_is_free() {
+        let found = departures_in_turn_s(&visits(&[(0.0, 5.0), (0.0, 1.0), (2.0, 1.0), (3.0, 1.0)]), 2);
+        assert_eq!(found, [5.0, 1.0, 6.0, 4.0]);
+    }
+
+    #[test]
+    fn populations_tell_the_speed_and_a_fall_goes_on() {
+        // 10 ms outside and 10 ms of service alone: one user gets 50/s, and half of him is in the station.
+        let speed = Speed::of_populations(&[(1, 50.0), (2, 80.0), (32, 160.0), (64, 120.0)], 0.01).unwrap();
+        assert!((speed.at(1) - 0.5 / 50.0 * 80.0 * 0.87).abs() < 0.02, "{}", speed.at(1));
+        assert!((speed.full() - 1.6).abs() < 0.02, "{}", speed.full());
+        assert!(speed.at(128) < 0.8 * speed.at(63), "{} {}", speed.at(128), speed.at(63));
+        assert!(Speed::of_populations(&[(1, 50.0), (2, 80.0)], 0.0).is_none());
+    }
+}
