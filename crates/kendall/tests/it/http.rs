@@ -118,6 +118,7 @@ fn the_servers_of_the_experiments_answer_as_their_files_expect() {
     let files = [
         ("nginx", "-v", "http/quickstart.toml"),
         ("nginx", "-v", "validate/nginx-gzip.toml"),
+        ("nginx", "-v", "validate/nginx-index.toml"),
         ("python3", "--version", "validate/python-threads.toml"),
     ];
     for (peer, version, file) in files {
