@@ -37,6 +37,8 @@ const REPEATS: u32 = 2;
 const FULL: u32 = 2;
 /// No more users than this at full load.
 const MOST_USERS: u32 = 256;
+/// The closed populations have the numbers below this, so that no load repeats their requests: a name can be registered only once.
+const AFTER_LIGHT: u64 = 1 << 32;
 /// The quantiles that are compared.
 const COMPARED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
@@ -395,7 +397,7 @@ impl Series<'_> {
         let load = self.of.load(arriving, duration)?;
         for attempt in 0..=REPEATS {
             self.made += 1;
-            let seed = derive(self.of.setting.seed, Purpose::Trial, u64::from(self.made));
+            let seed = derive(self.of.setting.seed, Purpose::Trial, AFTER_LIGHT + u64::from(self.made));
             let workload = (self.of.workload)(seed).map_err(PeakError::Workload)?;
             let attempted = if attempt == 0 { String::new() } else { format!("-attempt-{}", attempt + 1) };
             let folder = self.of.folder.join(format!("{:0>3}-{name}{attempted}", self.made));

@@ -48,6 +48,11 @@ impl Order {
 /// Numbers of requests present whose speed is computed in advance.
 const TABLED: usize = 1_024;
 
+/// A fall of the throughput is continued to this many times the largest population.
+const FALLS_TO: f64 = 8.0;
+/// And no steeper than with this power of the number of users: two noisy points may lie far apart.
+const STEEPEST: f64 = -0.5;
+
 /// How fast a station works with each number of requests present, in seconds of service per second.
 #[derive(Clone, Debug)]
 pub(crate) struct Speed(Vec<f64>);
@@ -60,7 +65,7 @@ impl Speed {
 
     /// As closed populations got it: users and requests per second. Of N users with a throughput of X, X times the delay are outside the
     /// station, by Little's law. The speed of a request that is alone is 1. Where throughput falls as users are added, the fall
-    /// continues beyond the largest population, by the same power of the number of users.
+    /// continues beyond the largest population, by the same power of the number of users, up to [`FALLS_TO`] times as many.
     ///
     /// `None` where fewer than three populations were measured.
     pub(crate) fn of_populations(closed: &[(u32, f64)], delay_s: f64) -> Option<Self> {
@@ -70,7 +75,7 @@ impl Speed {
         let [first, .., before, last] = points[..] else { return None };
         let alone_s = first.0.min(1.0) / first.1;
         let falls = libm::log(last.1 / before.1) / libm::log(last.0 / before.0);
-        let falls = if falls.is_finite() { falls.min(0.0) } else { 0.0 };
+        let falls = if falls.is_finite() { falls.clamp(STEEPEST, 0.0) } else { 0.0 };
         let speed = |present: usize| {
             let present = present as f64;
             let after = points.partition_point(|point| point.0 < present);
@@ -78,7 +83,7 @@ impl Speed {
                 (Some(before), Some(after)) => {
                     before.1 + (after.1 - before.1) * (present - before.0) / (after.0 - before.0)
                 }
-                (Some(last), None) => last.1 * libm::pow(present / last.0, falls),
+                (Some(last), None) => last.1 * libm::pow((present / last.0).min(FALLS_TO), falls),
                 (None, Some(first)) => first.1,
                 (None, None) => f64::NAN,
             };
