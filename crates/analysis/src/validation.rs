@@ -289,7 +289,7 @@ impl ValidationReport {
             ];
         }
         let mut words = vec![format!(
-            "The capacity differed by {} (standard deviation) between {} full loads, of which {} is the noise of measuring it. A fixed \
+            "The capacity differed by {} (standard deviation) between {} full loads; the noise of measuring it alone makes {}. A fixed \
              computation on the generator's processor, timed before each load, differed by {}.",
             percent(drift.capacity_sd),
             drift.full_loads,

@@ -10,7 +10,7 @@ use crate::plot::{Axis, Layer, Marks, Numbers, Plot, Which};
 use crate::svg::Marker;
 
 /// The size of a panel: two fit beside each other on the first screen.
-const SIZE: (f64, f64) = (380.0, 260.0);
+const SIZE: (f64, f64) = (350.0, 240.0);
 /// The quantities that have a panel.
 const SHOWN: [&str; 4] = ["mean", "p50", "p90", "p99"];
 /// The first quantile of the distribution, and the last one that its axis shows.
