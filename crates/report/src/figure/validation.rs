@@ -18,7 +18,7 @@ const ENDS: (f64, f64) = (0.5, 0.999);
 
 const PREDICTED: &str = "predicted, with the 95 % interval of a run";
 const MEASURED: &str = "measured afterwards, with its 95 % interval";
-const LOW: &str = "measured low loads, from which the prediction starts";
+const LOW: &str = "low loads, from which the prediction starts";
 const BAND: &str = "kind0 spread";
 const LINE: &str = "formula model0";
 
