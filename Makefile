@@ -1,6 +1,6 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo test lint bench soak fuzz faults
+.PHONY: demo test lint bench accuracy soak fuzz faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -33,6 +33,14 @@ bench:
 	cargo build --release --locked --package kendall --package kendall-bench
 	PATH="$(CURDIR)/target/peers/bin:$$PATH" PEERS_PYTHON="$(CURDIR)/target/peers/python/bin/python" \
 		./target/release/kendall-bench $(ONLY)
+
+# How right predictions are: validates every server of experiments/validate that has no result in results/accuracy yet, and writes
+# docs/accuracy.md from all results there. `make accuracy ONLY="node nginx-gzip" ROUNDS=3 LOW=10s FOR=2m` for some servers, and longer.
+accuracy:
+	@./tools/install accuracy
+	cargo build --release --locked --package kendall --package kendall-bench
+	./target/release/kendall-bench accuracy $(ONLY) -- --rounds $(or $(ROUNDS),2) --low-duration $(or $(LOW),8s) \
+		--duration $(or $(FOR),40s)
 
 # An hour at 20,000 requests a second: the generator's memory must not grow. `make soak FOR=10m` for less.
 soak:

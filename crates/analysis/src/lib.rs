@@ -41,6 +41,7 @@ mod trial_answer;
 pub mod trial_result;
 pub mod trial_view;
 pub mod unstamped;
+pub mod validation;
 pub mod versus;
 pub mod warmup;
 
@@ -78,3 +79,6 @@ pub use sides::{CompareError, Sides, levels, sides};
 pub use table::Table;
 pub use trial_answer::{TrialAnswer, TrialSetting};
 pub use trial_result::{LinkRecord, Measured, PrecisionReached, ServerUsage, TrialResult};
+pub use validation::{
+    Compared, LowLoad, MachineDrift, Predicted, VALIDATION, Validated, ValidationReport, read_validation,
+};

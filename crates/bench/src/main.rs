@@ -4,16 +4,19 @@
 //! fast CurveCP is beside QUIC and how it shares a link with TCP, how many customers a second the simulator serves, and how soon
 //! a report is there and answers its reader. Prints, and writes `docs/benchmarks.md`.
 //!
+//! `kendall-bench accuracy` measures instead how right predictions are, and writes `docs/accuracy.md`.
+//!
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
 //! ratios between the sides of the same round.
 
 use std::env;
 use std::fs;
 use std::path::Path;
-use std::process;
+use std::process::{self, ExitCode};
 
 use kendall_archive::{Machine, utc_now};
 
+mod accuracy;
 mod chat;
 mod common;
 // The course's client, as the tests of `reverse` have it.
@@ -66,12 +69,19 @@ const SECTIONS: [(&str, Section); 18] = [
     ("page", page::section),
 ];
 
-fn main() {
+fn main() -> ExitCode {
     // An end of a link that a section has made.
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.split_first().map(|(word, rest)| (word.as_str(), rest)) {
-        Some((curve_links::ends::WORD, rest)) => return curve_links::ends::run(rest),
-        Some((curve::first_byte::WORD, rest)) => return curve::first_byte::run(rest),
+        Some((curve_links::ends::WORD, rest)) => {
+            curve_links::ends::run(rest);
+            return ExitCode::SUCCESS;
+        }
+        Some((curve::first_byte::WORD, rest)) => {
+            curve::first_byte::run(rest);
+            return ExitCode::SUCCESS;
+        }
+        Some((accuracy::WORD, rest)) => return accuracy::run(rest),
         _ => {}
     }
     // With names of sections only those are measured, and nothing is written.
@@ -83,10 +93,11 @@ fn main() {
     }
     let page = page(&names);
     if !names.is_empty() {
-        return;
+        return ExitCode::SUCCESS;
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
     fs::write(&path, page).expect("docs/benchmarks.md can be written");
+    ExitCode::SUCCESS
 }
 
 fn page(names: &[String]) -> String {

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use kendall_analysis::traffic::flows;
-use kendall_analysis::{Report, TrialResult, TrialView, analyse};
-use kendall_report::{trial_view, write_flows_page, write_page};
+use kendall_analysis::{Report, TrialResult, TrialView, analyse, read_validation};
+use kendall_report::{trial_view, write_flows_page, write_page, write_validation_page};
 
 use crate::print::Form;
 use crate::systems::SYSTEMS;
@@ -15,7 +15,7 @@ use crate::{figures, load, print};
 
 #[derive(Args)]
 pub(crate) struct ReportOptions {
-    /// The folder of a run, results/EXPERIMENT/INSTANT, or one that --record of kendall load or kendall transport wrote
+    /// The folder of a run, results/EXPERIMENT/INSTANT, or one that --record of kendall load, kendall validate or kendall transport wrote
     results: PathBuf,
 
     /// Show these trials one by one on the page, and no others; may be given several times
@@ -42,6 +42,17 @@ pub(crate) fn report(options: &ReportOptions) -> anyhow::Result<ExitCode> {
         print::note(&format!("Report: {}", write_flows_page(&found, &options.results)?.display()));
         if let Some(folder) = &options.figures {
             figures::write(&kendall_report::flows_figures(&found), folder)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(found) = read_validation(&options.results)? {
+        match form {
+            Form::Table => print::out(&kendall_report::validation_text(&found))?,
+            Form::Json => print::json(&found)?,
+        }
+        print::note(&format!("Report: {}", write_validation_page(&found, &options.results)?.display()));
+        if let Some(folder) = &options.figures {
+            figures::write(&kendall_report::validation_figures(&found), folder)?;
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use kendall_analysis::{Compared, ValidationReport};
 use kendall_evidence::expect::ExpectationVerdict;
-use kendall_lab::{
-    Compared, PeakSetting, Validated, Validation, ValidationError, ValidationEvent, ValidationReport,
-    with_server,
-};
+use kendall_lab::{PeakSetting, Validation, ValidationError, ValidationEvent, with_server};
 use kendall_prediction::KnownStation;
+use kendall_report::{validation_text, write_validation_page};
 use kendall_stats::number::{self, significant};
 
 use crate::gate::Gate;
 use crate::interrupt::ctrl_c;
+use crate::open::open;
 use crate::options::{positive_time, share};
 use crate::record::{ensure_new, new_folder};
 use crate::systems::SYSTEMS;
@@ -77,6 +77,10 @@ pub(crate) struct ValidateOptions {
     #[command(flatten)]
     gate: Gate,
 
+    /// Open the page in a browser when done
+    #[arg(long)]
+    open: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -130,7 +134,13 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
     if options.json {
         print::json(&report)?;
     } else {
-        print::out(&(lines(&report, &folder).join("\n") + "\n"))?;
+        print::out(&validation_text(&report))?;
+        print::note(&format!("Records and predictions are in {}; seed {}.", folder.display(), report.seed));
+    }
+    let page = write_validation_page(&report, &folder)?;
+    print::note(&format!("Report: {}", page.display()));
+    if options.open {
+        open(&page);
     }
     Ok(ExitCode::from(options.gate.status(Some(verdict(&report, options.within)), true)))
 }
@@ -175,8 +185,7 @@ impl ValidateOptions {
 /// Whether every mean and every p99 is as near to its prediction as accepted; undecided where the noise of a measurement does not let
 /// it be said.
 fn verdict(report: &ValidationReport, within: f64) -> ExpectationVerdict {
-    let judged = report.loads.iter().flat_map(|load| &load.compared);
-    let judged = judged.filter(|compared| matches!(compared.quantity.as_str(), "mean" | "p99"));
+    let judged = report.compared().filter(|compared| matches!(compared.quantity.as_str(), "mean" | "p99"));
     let verdicts: Vec<ExpectationVerdict> = judged.map(|compared| judge(compared, within)).collect();
     let any = |verdict| verdicts.contains(&verdict);
     if any(ExpectationVerdict::Failed) || !report.no_prediction.is_empty() {
@@ -188,16 +197,11 @@ fn verdict(report: &ValidationReport, within: f64) -> ExpectationVerdict {
     }
 }
 
-/// A prediction against the interval of the measurement.
+/// A prediction against the measurement and its noise.
 fn judge(compared: &Compared, within: f64) -> ExpectationVerdict {
-    let measured_s = compared.measured_s;
-    let accepts = |truth_s: f64| (compared.predicted_s.value / truth_s - 1.0).abs() <= within;
-    let (low, high) = measured_s.interval.unwrap_or((measured_s.value, measured_s.value));
-    let predicted_s = compared.predicted_s.value;
-    let nearest = predicted_s.clamp(low, high);
-    if accepts(measured_s.value) {
+    if compared.error.abs() <= within {
         ExpectationVerdict::Met
-    } else if accepts(nearest) {
+    } else if compared.error_beyond_noise.abs() <= within {
         ExpectationVerdict::Undecided
     } else {
         ExpectationVerdict::Failed
@@ -233,64 +237,4 @@ fn line(event: &ValidationEvent<'_>) -> String {
             format!("  predicted less measured: {}", compared.collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-fn lines(report: &ValidationReport, folder: &Path) -> Vec<String> {
-    let mut lines =
-        vec![format!("{:<14} {:<6} {:>30} {:>30} {:>8}", "load", "", "predicted", "measured", "error")];
-    for load in &report.loads {
-        lines.extend(table(load));
-    }
-    let all: Vec<&Compared> = report.loads.iter().flat_map(|load| &load.compared).collect();
-    let inside = all.iter().filter(|compared| compared.inside).count();
-    lines.push(format!(
-        "{inside} of {} measured values lie within the interval of their prediction.",
-        all.len()
-    ));
-    lines.extend(report.no_prediction.iter().map(|why| format!("No prediction: {why}.")));
-    lines.extend(report.doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
-    if report.repeated > 0 {
-        lines.push(format!("{} loads were repeated because other programs disturbed them.", report.repeated));
-    }
-    lines.push(format!("Records and predictions are in {}; seed {}.", folder.display(), report.seed));
-    lines
-}
-
-fn table(load: &Validated) -> Vec<String> {
-    let prediction = &load.predicted.prediction;
-    let place =
-        format!("{} {}/s", number::percent(load.predicted.share), significant(prediction.rate_per_s, 3));
-    let mut lines = Vec::new();
-    for (at, compared) in load.compared.iter().enumerate() {
-        let time = |estimate: kendall_station::Estimate| {
-            number::time_with_interval(estimate.value, estimate.interval)
-        };
-        lines.push(format!(
-            "{:<14} {:<6} {:>30} {:>30} {:>+6.1} %{}",
-            if at == 0 { place.as_str() } else { "" },
-            compared.quantity,
-            time(compared.predicted_s),
-            time(compared.measured_s),
-            100.0 * compared.error,
-            if compared.inside { "" } else { "  outside" },
-        ));
-    }
-    let simple = load.baselines.iter().filter_map(|baseline| {
-        let p99_s = baseline.p99_s?;
-        Some(format!("{} {}", baseline.baseline.name(), number::time(p99_s)))
-    });
-    lines.push(format!("{:<14} simple predictions of p99: {}", "", simple.collect::<Vec<_>>().join(", ")));
-    if load.generator_limited {
-        lines.push(format!("{:<14} Doubt: the generator limited this load.", ""));
-    }
-    if load.unstable {
-        lines.push(format!(
-            "{:<14} Doubt: the number of requests grew, so the rate exceeded the capacity.",
-            ""
-        ));
-    }
-    if load.disturbed {
-        lines.push(format!("{:<14} Doubt: other programs disturbed this load each time.", ""));
-    }
-    lines
 }

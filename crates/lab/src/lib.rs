@@ -50,7 +50,4 @@ pub use server::{LISTENING, ServerError, stop_when_stdin_ends};
 pub use stop::TrialPrecision;
 pub use surroundings::{LoadedServers, Quietness, look_around, wait_until_quiet};
 pub use trial_error::TrialError;
-pub use validation::{
-    Compared, ExperimentServer, Predicted, Validated, Validation, ValidationError, ValidationEvent,
-    ValidationReport, with_server,
-};
+pub use validation::{ExperimentServer, Validation, ValidationError, ValidationEvent, with_server};

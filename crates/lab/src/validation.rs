@@ -5,23 +5,26 @@
 //! repeated; that decision does not depend on any response time.
 
 use std::fs;
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kendall_analysis::generator::Trust;
-use kendall_analysis::{LowLoads, TrialResult, falling_throughput, known_station, recorded_loads};
-use kendall_archive::utc_now;
+use kendall_analysis::{
+    Compared, LowLoad, LowLoads, MachineDrift, Predicted, TrialResult, VALIDATION, Validated,
+    ValidationReport, falling_throughput, known_station, recorded_loads,
+};
+use kendall_archive::{Machine, utc_now};
+use kendall_evidence::streamed::Streamed;
 use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
 use kendall_load::{Progress, Workload};
-use kendall_prediction::{
-    BaselinePrediction, KnownStation, NoPrediction, NothingObserved, Prediction, Predictor, Question,
-};
+use kendall_prediction::{KnownStation, NoPrediction, NothingObserved, Prediction, Predictor, Question};
 use kendall_record::RecordError;
 use kendall_station::Estimate;
+use kendall_stats::median;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
-use serde::Serialize;
 
 use crate::load_trial::LoadTrial;
 use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
@@ -79,70 +82,6 @@ pub enum ValidationEvent<'a> {
     Predicted(&'a Predicted),
     /// The load of the prediction was measured.
     Measured(&'a Validated),
-}
-
-/// A prediction as it was written, before the load.
-#[derive(Clone, Debug, Serialize)]
-pub struct Predicted {
-    /// The share of the capacity.
-    pub share: f64,
-    /// The time at which the prediction was written.
-    pub written_utc: String,
-    /// The BLAKE3 hash of its file.
-    pub blake3: String,
-    /// The prediction.
-    pub prediction: Prediction,
-}
-
-/// A quantity that was predicted and measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
-    /// "mean" or "p99".
-    pub quantity: String,
-    /// The prediction; its interval is for a run of this length.
-    pub predicted_s: Estimate,
-    /// The measurement; its interval is the noise of the measurement.
-    pub measured_s: Estimate,
-    /// Predicted over measured, less 1.
-    pub error: f64,
-    /// Whether the measured value lies within the interval of the prediction.
-    pub inside: bool,
-}
-
-/// A load that was predicted and then measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct Validated {
-    /// The prediction.
-    pub predicted: Predicted,
-    /// The mean and quantiles that the run has enough requests for.
-    pub compared: Vec<Compared>,
-    /// The predictions of simple methods from the same data.
-    pub baselines: Vec<BaselinePrediction>,
-    /// Whether the generator limited the run.
-    pub generator_limited: bool,
-    /// Whether other programs disturbed the run, each time.
-    pub disturbed: bool,
-    /// Whether the number of requests grew, so that the rate exceeded the capacity.
-    pub unstable: bool,
-}
-
-/// The results of a validation.
-#[derive(Clone, Debug, Serialize)]
-pub struct ValidationReport {
-    /// The server.
-    pub target: String,
-    /// The seed.
-    pub seed: u64,
-    /// The closed populations.
-    pub light: LightLoad,
-    /// The loads, in the order of measuring.
-    pub loads: Vec<Validated>,
-    /// Loads that could not be predicted, with the reason.
-    pub no_prediction: Vec<String>,
-    /// The number of loads repeated because they were disturbed.
-    pub repeated: u32,
-    /// Reasons to doubt all predictions, as sentences.
-    pub doubts: Vec<String>,
 }
 
 /// The reason why a validation ended.
@@ -222,12 +161,13 @@ impl Validation<'_> {
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
         cancel: &AtomicBool,
     ) -> Result<ValidationReport, ValidationError> {
+        let started_utc = utc_now();
         let light = light_load(self.workload, self.setting, cancel)?;
         tell(&ValidationEvent::Light(&light));
         // A server that does not answer leaves no folder.
         fs::create_dir_all(self.folder)
             .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
-        let mut series = Series { of: self, cancel, folders: Vec::new(), made: 0, repeated: 0 };
+        let mut series = Series::new(self, cancel);
         let points = |light: &LightLoad| -> Vec<(u64, f64)> {
             light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect()
         };
@@ -257,16 +197,28 @@ impl Validation<'_> {
         }
         let mut points = points(&light);
         points.push((users.into(), capacity_per_s));
+        let Series { full_per_s, computation_s, low, .. } = series;
         let report = ValidationReport {
             target: self.target.into(),
+            started_utc,
+            machine: Machine::here(),
+            kendall: env!("CARGO_PKG_VERSION").into(),
             seed: self.setting.seed,
-            light,
+            rounds: self.rounds,
+            low_duration_s: self.low_duration.as_secs_f64(),
+            high_duration_s: self.high_duration.as_secs_f64(),
+            alone_s: light.response_s,
+            closed: light.throughput_per_s,
+            drift: MachineDrift::of(&full_per_s, &computation_s),
+            full_per_s,
+            computation_s,
+            low,
             loads,
             no_prediction,
             repeated: series.repeated,
             doubts: falling_throughput(&points).into_iter().collect(),
         };
-        kendall_archive::write_json(&self.folder.join("validation.json"), &report)?;
+        kendall_archive::write_json(&self.folder.join(VALIDATION), &report)?;
         Ok(report)
     }
 
@@ -296,9 +248,19 @@ struct Series<'a> {
     folders: Vec<PathBuf>,
     made: u32,
     repeated: u32,
+    /// The capacity as each full load measured it.
+    full_per_s: Vec<Estimate>,
+    /// The time of a fixed computation before each load.
+    computation_s: Vec<f64>,
+    low: Vec<LowLoad>,
 }
 
-impl Series<'_> {
+impl<'a> Series<'a> {
+    fn new(of: &'a Validation<'a>, cancel: &'a AtomicBool) -> Self {
+        let (folders, full_per_s, computation_s, low) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { of, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low }
+    }
+
     /// The low loads and the full load once each, in an order that is drawn.
     fn round(
         &mut self,
@@ -315,9 +277,11 @@ impl Series<'_> {
                 None => self.full(&format!("full-round-{}", round + 1), users, tell)?,
                 Some(share) => {
                     let name = format!("low-{:.0}-round-{}", share * 100.0, round + 1);
-                    let arriving = Arriving::AtRate(share * capacity_per_s);
-                    let (folder, _) = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                    let rate_per_s = share * capacity_per_s;
+                    let arriving = Arriving::AtRate(rate_per_s);
+                    let (folder, result) = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
                     self.folders.push(folder);
+                    self.low.extend(low_load(round + 1, rate_per_s, &result));
                 }
             }
         }
@@ -330,8 +294,9 @@ impl Series<'_> {
         users: u32,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<(), ValidationError> {
-        let (folder, _) = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, tell)?;
+        let (folder, result) = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, tell)?;
         self.folders.push(folder);
+        self.full_per_s.extend(result.seen.and_then(|seen| seen.throughput_per_s));
         Ok(())
     }
 
@@ -369,6 +334,7 @@ impl Series<'_> {
             self.undisturbed(&name, Arriving::AtRate(rate_per_s), self.of.high_duration, tell)?;
         Ok(Ok(Validated {
             compared: compared(&predicted.prediction, &result),
+            curve: result.seen.as_ref().map(|seen| seen.response.curve.clone()).unwrap_or_default(),
             predicted,
             baselines,
             generator_limited: result.verdict.trust == Trust::GeneratorLimited,
@@ -397,6 +363,7 @@ impl Series<'_> {
         let load = self.of.load(arriving, duration)?;
         for attempt in 0..=REPEATS {
             self.made += 1;
+            self.computation_s.push(fixed_computation_s());
             let seed = derive(self.of.setting.seed, Purpose::Trial, AFTER_LIGHT + u64::from(self.made));
             let workload = (self.of.workload)(seed).map_err(PeakError::Workload)?;
             let attempted = if attempt == 0 { String::new() } else { format!("-attempt-{}", attempt + 1) };
@@ -437,19 +404,41 @@ fn is_disturbed(result: &TrialResult) -> bool {
 /// The mean and the quantiles that were both predicted and measured.
 fn compared(prediction: &Prediction, result: &TrialResult) -> Vec<Compared> {
     let Some(seen) = &result.seen else { return Vec::new() };
-    let of = |quantity: String, predicted_s: Estimate, measured_s: Estimate| Compared {
-        quantity,
-        predicted_s,
-        measured_s,
-        error: predicted_s.value / measured_s.value - 1.0,
-        inside: predicted_s.interval.is_some_and(|(low, high)| (low..=high).contains(&measured_s.value)),
-    };
-    let quantile = |p: f64| {
-        let measured = seen.response.quantile(p)?;
-        let measured_s = Estimate { value: measured.value_s?, interval: measured.interval_s };
-        let predicted_s = prediction.quantiles.iter().find(|known| (known.0 - p).abs() < 1e-12)?.1;
-        Some(of(format!("p{}", p * 100.0), predicted_s, measured_s))
-    };
-    let mean = of("mean".into(), prediction.mean_s, seen.response.mean_s);
+    let predicted_s = |p: f64| Some(prediction.quantiles.iter().find(|known| (known.0 - p).abs() < 1e-12)?.1);
+    let quantile = |p: f64| Some(Compared::new(quantile_name(p), predicted_s(p)?, measured_s(seen, p)?));
+    let mean = Compared::new("mean", prediction.mean_s, seen.response.mean_s);
     std::iter::once(mean).chain(COMPARED.into_iter().filter_map(quantile)).collect()
+}
+
+/// "p99" for 0.99.
+fn quantile_name(p: f64) -> String {
+    format!("p{}", p * 100.0)
+}
+
+/// A measured quantile; `None` for too few requests.
+fn measured_s(seen: &Streamed, p: f64) -> Option<Estimate> {
+    let measured = seen.response.quantile(p)?;
+    Some(Estimate { value: measured.value_s?, interval: measured.interval_s })
+}
+
+/// The measurement of a low load.
+fn low_load(round: u32, rate_per_s: f64, result: &TrialResult) -> Option<LowLoad> {
+    let seen = result.seen.as_ref()?;
+    let quantile = |p: f64| Some((quantile_name(p), measured_s(seen, p)?));
+    let mean = ("mean".to_owned(), seen.response.mean_s);
+    let measured_s = std::iter::once(mean).chain(COMPARED.into_iter().filter_map(quantile)).collect();
+    Some(LowLoad { round, rate_per_s, measured_s })
+}
+
+/// The time that this processor takes for a fixed number of multiplications, each of which waits for the one before: the median of
+/// several, so that an interruption does not count. Takes about 20 ms.
+fn fixed_computation_s() -> f64 {
+    const MULTIPLICATIONS: u32 = 1_000_000;
+    const TIMES: usize = 15;
+    let time_s = || {
+        let start = Instant::now();
+        black_box((0..MULTIPLICATIONS).fold(black_box(3_u64), |x, _| x.wrapping_mul(x)));
+        start.elapsed().as_secs_f64()
+    };
+    median(&std::iter::repeat_with(time_s).take(TIMES).collect::<Vec<_>>())
 }

@@ -3,12 +3,12 @@
 use kendall_station::{Arrivals, Law, Servers, Station};
 use kendall_theory::formula;
 use kendall_theory::scalability::{Point, fit_usl};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::observed::Observed;
 
 /// A simple way to predict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
     /// The response time stays as at the highest measured load.
@@ -41,7 +41,7 @@ impl Baseline {
 }
 
 /// A baseline's predictions of the mean and of p99, in seconds; `None` where it has none.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselinePrediction {
     /// The baseline.
     pub baseline: Baseline,

@@ -5,7 +5,7 @@ use kendall_evidence::{RowClass, Visit};
 use kendall_station::{Discipline, Estimate};
 use kendall_stats::number::significant;
 use kendall_stats::random::{Purpose, exponential, stream};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, Conditions, Mix, candidates};
 use crate::observed::Observed;
@@ -59,7 +59,7 @@ impl Question {
 }
 
 /// A station that the measurements allow, and how likely it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Allowed {
     /// The station in words, such as "2 servers, FIFO".
     pub station: String,
@@ -72,7 +72,7 @@ pub struct Allowed {
 }
 
 /// The predicted response times of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Requests per second.
     pub rate_per_s: f64,
@@ -100,7 +100,7 @@ pub struct Prediction {
 }
 
 /// A measure that would make the interval of a prediction narrower.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
     /// Runs of that length scatter that much; a longer run would measure its quantile better.

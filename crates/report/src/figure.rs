@@ -15,6 +15,7 @@ mod shown;
 mod tails;
 mod throughput;
 pub mod traffic;
+pub(crate) mod validation;
 
 pub use crate::plot::Key;
 pub(crate) use cores::cores;

@@ -22,13 +22,17 @@ mod svg;
 pub mod terminal;
 mod traffic;
 pub mod trial_view;
+mod validation;
 pub mod versus;
 
 pub use load::{load_figures, load_page, load_text};
 pub use page::{page, page_figures};
-pub use page_file::{PageError, analyse_into_page, write_flows_page, write_load_page, write_page};
+pub use page_file::{
+    PageError, analyse_into_page, write_flows_page, write_load_page, write_page, write_validation_page,
+};
 pub use paper::paper;
 #[cfg(feature = "png")]
 pub use paper::{PaintError, Painter};
 pub use style::{STYLE, UPLOT_CSS, UPLOT_JS};
 pub use traffic::{flows_figures, flows_page, flows_text};
+pub use validation::{validation_figures, validation_page, validation_text};

@@ -1,11 +1,11 @@
-//! The page of a run as a file in its folder: `report.html`.
+//! The page of a run as a file in its folder: `report.html`; that of a validation: `validation.html`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use kendall_analysis::traffic::FlowsReport;
 use kendall_analysis::traffic::flows::read as read_flows;
-use kendall_analysis::{Report, TrialResult, analyse};
+use kendall_analysis::{Report, TrialResult, ValidationReport, analyse, read_validation};
 use kendall_experiment::RunError;
 use kendall_record::RecordError;
 use kendall_system::System;
@@ -13,6 +13,12 @@ use kendall_system::System;
 use crate::load::load_page;
 use crate::page::page;
 use crate::traffic::flows_page;
+use crate::validation::validation_page;
+
+/// The page of a run, of a load or of flows.
+const REPORT: &str = "report.html";
+/// The page of a validation.
+const VALIDATION: &str = "validation.html";
 
 /// The reason why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -26,13 +32,17 @@ pub enum PageError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Analyses the run, the recorded load or the recorded flows in a folder, and writes its page there. Returns the page's path.
+/// Analyses the run, the recorded load, the recorded flows or the validation in a folder, and writes its page there. Returns the page's
+/// path.
 ///
 /// # Errors
 /// Fails where the folder holds none of them, or the page cannot be written.
 pub fn analyse_into_page(folder: &Path, systems: &'static [System]) -> Result<PathBuf, PageError> {
     if let Some(found) = read_flows(folder)? {
         return write_flows_page(&found, folder);
+    }
+    if let Some(found) = read_validation(folder)? {
+        return write_validation_page(&found, folder);
     }
     match TrialResult::of_load(folder)? {
         Some(found) => write_load_page(&found, folder),
@@ -45,7 +55,7 @@ pub fn analyse_into_page(folder: &Path, systems: &'static [System]) -> Result<Pa
 /// # Errors
 /// Fails where it cannot be written.
 pub fn write_page(report: &Report, folder: &Path) -> Result<PathBuf, PageError> {
-    replace(&page(report), folder)
+    replace(&page(report), folder, REPORT)
 }
 
 /// Writes the page of a recorded load into its folder. Returns the page's path.
@@ -53,7 +63,7 @@ pub fn write_page(report: &Report, folder: &Path) -> Result<PathBuf, PageError> 
 /// # Errors
 /// Fails where it cannot be written.
 pub fn write_load_page(found: &TrialResult, folder: &Path) -> Result<PathBuf, PageError> {
-    replace(&load_page(found), folder)
+    replace(&load_page(found), folder, REPORT)
 }
 
 /// Writes the page of recorded flows into their folder. Returns the page's path.
@@ -61,12 +71,20 @@ pub fn write_load_page(found: &TrialResult, folder: &Path) -> Result<PathBuf, Pa
 /// # Errors
 /// Fails where it cannot be written.
 pub fn write_flows_page(found: &FlowsReport, folder: &Path) -> Result<PathBuf, PageError> {
-    replace(&flows_page(found), folder)
+    replace(&flows_page(found), folder, REPORT)
+}
+
+/// Writes the page of a validation into its folder. Returns the page's path.
+///
+/// # Errors
+/// Fails where it cannot be written.
+pub fn write_validation_page(found: &ValidationReport, folder: &Path) -> Result<PathBuf, PageError> {
+    replace(&validation_page(found), folder, VALIDATION)
 }
 
 /// A reader meanwhile gets the old page or the new one.
-fn replace(html: &str, folder: &Path) -> Result<PathBuf, PageError> {
-    let path = folder.join("report.html");
+fn replace(html: &str, folder: &Path, name: &str) -> Result<PathBuf, PageError> {
+    let path = folder.join(name);
     kendall_files::replace(&path, html).map_err(|source| PageError::Write { path: path.clone(), source })?;
     Ok(path)
 }

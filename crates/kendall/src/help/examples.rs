@@ -48,7 +48,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "validate",
         &[
-            "kendall validate http://127.0.0.1:8080/",
+            "kendall validate http://127.0.0.1:8080/ --open",
             "kendall validate experiments/validate/node.toml --within 10%",
         ],
     ),

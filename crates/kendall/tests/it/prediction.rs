@@ -133,6 +133,11 @@ fn a_validation_writes_its_predictions_before_it_measures_them() {
     let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     let high = folders.filter(|path| path.to_string_lossy().contains("-high-70")).collect::<Vec<_>>();
     assert!(!high.is_empty() && high.iter().all(|high| made(&prediction) <= made(&high.join("answer.json"))));
+    // The page, and again from the record alone.
+    let page = record.join("validation.html");
+    std::fs::remove_file(&page).unwrap();
+    let shown = String::from_utf8(run(&["report", text(&record)]).stdout).unwrap();
+    assert!(page.exists() && shown.contains("beyond noise"), "{shown}");
     // The same folders predict again.
     let lows = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     let lows = lows.filter(|path| path.is_dir() && !path.to_string_lossy().contains("-high-"));

@@ -1,0 +1,44 @@
+//! The page, of two servers with one recorded validation.
+
+use super::*;
+
+fn validation(name: &str, note: Option<&str>) -> Validation {
+    let report = serde_json::from_str(include_str!("../../../../analysis/testdata/validation.json")).unwrap();
+    Validation {
+        name: name.into(),
+        question: "Does it hold?".into(),
+        versions: vec!["node v18.0".into()],
+        note: note.map(str::to_owned),
+        report,
+    }
+}
+
+#[test]
+fn every_server_and_load_has_its_row_and_every_table_its_columns() {
+    let text = page(&[validation("one", None), validation("two", Some("Its pool binds.\n"))]);
+    for name in ["one", "two"] {
+        assert_eq!(text.lines().filter(|line| line.starts_with(&format!("| {name} |"))).count(), 3);
+        assert!(text.contains(&format!("### {name}\n\nDoes it hold?")));
+    }
+    assert_eq!(text.matches("Its pool binds.").count(), 1);
+    assert!(text.contains("24 measured values (means and quantiles of 2 servers), 24 lie within"), "{text}");
+    assert!(text.contains("2 rounds of 4.00 s, predicted loads of 12.0 s"), "{text}");
+    let columns = |line: &str| line.matches(" |").count();
+    let mut head = None;
+    for line in text.lines() {
+        match (line.starts_with('|'), head) {
+            (false, _) => head = None,
+            (true, None) => head = Some(columns(line)),
+            (true, Some(expected)) => assert_eq!(columns(line), expected, "{line}"),
+        }
+    }
+}
+
+#[test]
+fn a_method_without_a_prediction_has_a_dash() {
+    let text = page(&[validation("one", None)]);
+    let usl = text.lines().find(|line| line.starts_with("| USL |")).unwrap();
+    assert!(usl.contains(NONE), "{usl}");
+    let kendall = text.lines().find(|line| line.starts_with("| kendall |")).unwrap();
+    assert!(kendall.contains("| 25 % | 1 |"), "{kendall}");
+}
