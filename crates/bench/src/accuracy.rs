@@ -32,6 +32,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         None => (words, &[][..]),
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().expect("the sources are where they were compiled");
     match series(&root, names, options) {
         Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
         Ok(failed) => {

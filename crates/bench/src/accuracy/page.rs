@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use kendall_analysis::validation::accuracy::{Accuracy, QUANTITIES, StationKind};
+use kendall_analysis::validation::accuracy::{Accuracy, BaselineErrors, QUANTITIES, StationKind};
 use kendall_analysis::{Compared, Validated, ValidationReport};
 use kendall_prediction::Baseline;
 use kendall_stats::number::{NONE, count, counted, difference, percent, time, time_with_interval};
@@ -80,8 +80,8 @@ fn summary(page: &mut String, accuracy: &Accuracy, servers: usize) {
     let share = |part: usize| percent(part as f64 / accuracy.values as f64);
     let _ = write!(
         page,
-        "\n## How right\n\nOf {} (means and quantiles of {}), {} lie within the 95 % interval of their prediction: {}. {} are \
-         confidently wrong ({}): more than twice as far from the prediction as the end of its interval, as ratios.\n\n\
+        "\n## How right\n\nOf {} (means and quantiles of {}), {} ({}) lie within the 95 % interval of their prediction. {} ({}) \
+         make it confidently wrong: they are more than twice as far from the prediction as the end of its interval, as ratios.\n\n\
          | quantity | load | servers | median error | beyond noise | median half-width of the interval | inside |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         counted(accuracy.values as u64, "measured value"),
@@ -119,7 +119,7 @@ fn simple_methods(page: &mut String, accuracy: &Accuracy) {
     }
     let _ = write!(page, "\n| --- |{}\n", " ---: | ---: |".repeat(columns.len()));
     let of = |baseline: Baseline, kind: StationKind, quantity: &str| {
-        let same = |one: &&kendall_analysis::validation::accuracy::BaselineErrors| {
+        let same = |one: &&BaselineErrors| {
             one.baseline == baseline && one.stations == kind && one.quantity == quantity
         };
         accuracy.baselines.iter().find(same)
@@ -127,8 +127,10 @@ fn simple_methods(page: &mut String, accuracy: &Accuracy) {
     page.push_str("| kendall |");
     for (kind, quantity) in &columns {
         // The straight line and staying the same have a prediction of every load.
-        let error = of(Baseline::Same, *kind, quantity).map(|errors| percent(errors.of_kendall));
-        let _ = write!(page, " {} | 1 |", error.unwrap_or_else(|| NONE.into()));
+        let _ = match of(Baseline::Same, *kind, quantity) {
+            Some(errors) => write!(page, " {} | 1 |", percent(errors.of_kendall)),
+            None => write!(page, " {NONE} | {NONE} |"),
+        };
     }
     page.push('\n');
     for baseline in Baseline::ALL {

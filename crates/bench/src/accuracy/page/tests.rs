@@ -21,7 +21,10 @@ fn every_server_and_load_has_its_row_and_every_table_its_columns() {
         assert!(text.contains(&format!("### {name}\n\nDoes it hold?")));
     }
     assert_eq!(text.matches("Its pool binds.").count(), 1);
-    assert!(text.contains("24 measured values (means and quantiles of 2 servers), 24 lie within"), "{text}");
+    assert!(
+        text.contains("24 measured values (means and quantiles of 2 servers), 24 (100 %) lie within"),
+        "{text}"
+    );
     assert!(text.contains("2 rounds of 4.00 s, predicted loads of 12.0 s"), "{text}");
     let columns = |line: &str| line.matches(" |").count();
     let mut head = None;
