@@ -123,32 +123,38 @@ fn free(listen: SocketAddr) -> Result<SocketAddr, HostError> {
 
 /// Stops all processes that this process has started, and their descendants; kills those that do not end.
 async fn end_all() {
-    let signal_all = |signal| {
-        for pid in descendants(getpid()) {
-            // It may have ended since.
-            let _ = kill_process(pid, signal);
-        }
-    };
     let deadline = Instant::now() + STOP_WITHIN;
-    signal_all(Signal::TERM);
-    while !descendants(getpid()).is_empty() {
-        if Instant::now() > deadline {
-            signal_all(Signal::KILL);
+    let mut signalled = Vec::new();
+    loop {
+        let running = descendants(getpid());
+        if running.is_empty() {
             return;
         }
+        let late = Instant::now() > deadline;
+        for &pid in running.iter().filter(|pid| late || !signalled.contains(*pid)) {
+            // It may have ended since.
+            let _ = kill_process(pid, if late { Signal::KILL } else { Signal::TERM });
+        }
+        if late {
+            return;
+        }
+        signalled = running;
         sleep(LOOK_EVERY).await;
     }
 }
 
-/// The descendants of a process, without those that have ended.
+/// The descendants of a process that are still running. Those that have ended may have children until the system has given these to
+/// another process.
 fn descendants(of: Pid) -> Vec<Pid> {
     let mut found = vec![of];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
-        found.extend(children(parent).into_iter().filter(|&pid| is_alive(pid)));
+        found.extend(children(parent));
         next += 1;
     }
-    found.split_off(1)
+    let mut found = found.split_off(1);
+    found.retain(|&pid| is_alive(pid));
+    found
 }
 
 /// The processes that any thread of a process has started (proc(5), `/proc/PID/task/TID/children`).
@@ -162,10 +168,13 @@ fn children(of: Pid) -> Vec<Pid> {
     lists.flat_map(pids).collect()
 }
 
-/// Whether a process is still running; one that has ended but was not waited for is a zombie.
+/// Whether a process is still running. One that has ended but was not waited for is a zombie; so is the first thread of a process whose
+/// other threads still run.
 fn is_alive(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    let folder = format!("/proc/{}", pid.as_raw_nonzero());
+    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
+    let threads = || fs::read_dir(format!("{folder}/task")).map_or(0, Iterator::count);
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']) || threads() > 1)
 }
 
 /// An empty folder that only this user can enter, removed at the end. After a kill, the next program that needs one removes it.
