@@ -76,7 +76,7 @@ impl Drop for Process {
     }
 }
 
-fn kendall(folder: &Path) -> Command {
+pub(crate) fn kendall(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
     command
         .current_dir(folder)
@@ -109,17 +109,17 @@ fn folder_of_run(folder: &Path) -> PathBuf {
 }
 
 /// The page of a folder's results.
-struct Web {
+pub(crate) struct Web {
     process: Process,
     /// With the token.
     entrance: String,
     /// The same without it.
-    url: String,
+    pub(crate) url: String,
     _stdout: ChildStdout,
 }
 
 impl Web {
-    fn start(folder: &Path, listen: &str) -> Self {
+    pub(crate) fn start(folder: &Path, listen: &str) -> Self {
         let mut command = kendall(folder);
         command.args(["web", "results", "--listen", listen]);
         let mut process = Process(command.stdout(Stdio::piped()).spawn().unwrap());
@@ -145,14 +145,14 @@ fn address(stdout: &mut impl Read) -> String {
     line.trim().strip_prefix("Watch at ").unwrap_or_else(|| panic!("{line:?}")).to_owned()
 }
 
-fn results() -> TempDir {
+pub(crate) fn results() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("results")).unwrap();
     folder
 }
 
 /// Waits until an expression is true, for longer than a page may take for anything: a run takes its time.
-fn patiently(page: &Page, expression: &str) {
+pub(crate) fn patiently(page: &Page, expression: &str) {
     let until = Instant::now() + PATIENCE;
     while !page.is_true(expression) {
         assert!(
