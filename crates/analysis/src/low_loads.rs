@@ -74,7 +74,13 @@ impl MeasuredLoad {
         };
         let (throughput_per_s, mean_s, quantiles) = of_clients().or_else(of_stream)?;
         let users = result.offered_per_s.is_none().then_some(result.run.max_in_flight);
-        Some(Self { name, rate_per_s: result.offered_per_s.unwrap_or(throughput_per_s), users, mean_s, quantiles })
+        Some(Self {
+            name,
+            rate_per_s: result.offered_per_s.unwrap_or(throughput_per_s),
+            users,
+            mean_s,
+            quantiles,
+        })
     }
 }
 

@@ -1,9 +1,7 @@
 //! The stations of the models, made from the settings and measurements, and their answers.
 
 use kendall_simulation::{StopRule, simulate};
-use kendall_station::{
-    Answer, Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station,
-};
+use kendall_station::{Answer, Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station};
 use kendall_theory::formula;
 
 use crate::report::point::{Modelled, Modelling, ServiceSeen};

@@ -169,7 +169,8 @@ impl<'a> WhatIfPage<'a> {
             ("Pa", "Pareto"),
             ("G", "any, by two moments"),
         ];
-        let by_weight = |discipline: &Discipline| matches!(discipline.knows(), Knows::Weight | Knows::WeightAndMean);
+        let by_weight =
+            |discipline: &Discipline| matches!(discipline.knows(), Knows::Weight | Knows::WeightAndMean);
         let disciplines = Discipline::ALL.into_iter().filter(|discipline| !by_weight(discipline)).collect();
         Self { build, run, laws, disciplines }
     }

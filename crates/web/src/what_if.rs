@@ -21,8 +21,8 @@ use kendall_system::System;
 use crate::id::RunId;
 use crate::run::changed;
 
-pub(crate) use question::{Detail, Question};
 use question::ServiceLaw;
+pub(crate) use question::{Detail, Question};
 pub(crate) use run::FittedRun;
 pub(crate) use shown::WhatIf;
 use station::BareStation;
@@ -42,7 +42,9 @@ pub(crate) fn answer(
 ) -> Result<WhatIf, String> {
     match (question.law, run) {
         (ServiceLaw::Measured, Some(run)) => Ok(run.answer(question, detail, with_curve)),
-        (ServiceLaw::Measured, None) => Err("only a run has a measured law; name one, or choose a law".into()),
+        (ServiceLaw::Measured, None) => {
+            Err("only a run has a measured law; name one, or choose a law".into())
+        }
         (ServiceLaw::Of(kind), None) => BareStation::of(question, kind).answer(question, detail, with_curve),
         (ServiceLaw::Of(kind), Some(run)) => {
             let filled = run.filled(question);
@@ -63,7 +65,7 @@ fn as_of(folder: &Path) -> AsOf {
 }
 
 /// A fitted run that is kept.
-struct Kept {
+struct KeptRun {
     id: RunId,
     as_of: AsOf,
     fitted: Arc<FittedRun>,
@@ -72,7 +74,7 @@ struct Kept {
 /// Fitted runs, the most recently used one last. A run with new trials is fitted again.
 pub(crate) struct FittedRuns {
     systems: &'static [System],
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<KeptRun>>,
 }
 
 impl FittedRuns {
@@ -84,7 +86,7 @@ impl FittedRuns {
     pub(crate) fn kept(&self, id: &RunId, group: Option<&str>, folder: &Path) -> Option<Arc<FittedRun>> {
         let now = as_of(folder);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |kept: &Kept| kept.id == *id && kept.as_of == now && kept.fitted.is_of(group);
+        let is_it = |kept: &KeptRun| kept.id == *id && kept.as_of == now && kept.fitted.is_of(group);
         let at = kept.iter().position(is_it)?;
         let used = kept.remove(at);
         let fitted = Arc::clone(&used.fitted);
@@ -112,7 +114,7 @@ impl FittedRuns {
         if kept.len() >= MOST_KEPT {
             kept.remove(0);
         }
-        kept.push(Kept { id: id.clone(), as_of, fitted: Arc::clone(&fitted) });
+        kept.push(KeptRun { id: id.clone(), as_of, fitted: Arc::clone(&fitted) });
         Ok(fitted)
     }
 }

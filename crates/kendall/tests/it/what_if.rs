@@ -56,7 +56,9 @@ fn command(page: &Page) -> String {
 
 /// The full answer that the page's address has.
 fn answer(page: &Page) -> Value {
-    page.eval("fetch('/what-if/answer' + location.search + '&detail=full&curve=1').then((reply) => reply.json())")
+    page.eval(
+        "fetch('/what-if/answer' + location.search + '&detail=full&curve=1').then((reply) => reply.json())",
+    )
 }
 
 /// What the command prints as JSON.
@@ -73,8 +75,12 @@ fn printed(command: &str, folder: &Path) -> Value {
 }
 
 fn near(shown: &Value, printed: &Value, what: &str) {
-    let [shown, printed] = [shown, printed].map(|value| value.as_f64().unwrap_or_else(|| panic!("{what}: {value}")));
-    assert!((shown / printed - 1.0).abs() < 1e-9, "{what}: the page shows {shown}, the command prints {printed}");
+    let [shown, printed] =
+        [shown, printed].map(|value| value.as_f64().unwrap_or_else(|| panic!("{what}: {value}")));
+    assert!(
+        (shown / printed - 1.0).abs() < 1e-9,
+        "{what}: the page shows {shown}, the command prints {printed}"
+    );
 }
 
 /// The estimate at a share, in a list of shares and estimates.
@@ -104,7 +110,10 @@ fn a_station_is_changed_by_mouse_and_keyboard_and_its_address_is_shared() {
     assert_eq!(command(&page), "kendall solve M/M/3 --arrival-rate 20 --service-time 0.1");
     assert_eq!(page.text("document.getElementById('servers').value"), "3");
     assert!(page.number("document.querySelectorAll('#response path.line').length") >= 3.0);
-    assert!(page.text("document.querySelector('#distribution svg').getAttribute('aria-label')").contains("99 % at most"));
+    assert!(
+        page.text("document.querySelector('#distribution svg').getAttribute('aria-label')")
+            .contains("99 % at most")
+    );
     assert!(page.number("document.querySelectorAll('#distribution path.span').length") > 0.0, "its band");
 
     // The mouse drags the marker to half of the axis, which ends at 1.1 times the capacity of 30/s.
@@ -122,7 +131,9 @@ fn a_station_is_changed_by_mouse_and_keyboard_and_its_address_is_shared() {
     page.eval("document.querySelector('[data-of=rate]').focus()");
     page.key("End");
     changed(&page, "!document.getElementById('unstable').hidden");
-    assert!(page.text("document.getElementById('unstable').textContent").contains("utilisation would be 1.1"));
+    assert!(
+        page.text("document.getElementById('unstable').textContent").contains("utilisation would be 1.1")
+    );
     page.key("Home");
     changed(&page, "document.getElementById('unstable').hidden");
 
@@ -139,12 +150,17 @@ fn a_station_is_changed_by_mouse_and_keyboard_and_its_address_is_shared() {
     choose("discipline", "processor-sharing");
     choose("delay", "30");
     changed(&page, "document.getElementById('command').textContent.includes('--delay 0.03')");
-    let closed = "kendall solve M/LN/4/∞/10/PS --think-time 1 --service-time 0.1 --service-scv 2 --delay 0.03";
+    let closed =
+        "kendall solve M/LN/4/∞/10/PS --think-time 1 --service-time 0.1 --service-scv 2 --delay 0.03";
     assert_eq!(command(&page), closed);
 
     // Its numbers are those of the command.
     let (shown, said) = (answer(&page), printed(closed, folder.path()));
-    near(&shown["mean"]["value"], &said["formula"]["answer"]["response"]["mean_s"]["value"], "mean by formula");
+    near(
+        &shown["mean"]["value"],
+        &said["formula"]["answer"]["response"]["mean_s"]["value"],
+        "mean by formula",
+    );
     let p99 = said["simulation"]["answer"]["response"]["quantiles"].as_array().unwrap();
     let p99 = p99.iter().find(|quantile| quantile["p"] == 0.99).unwrap();
     near(&at(&shown["simulated"], 0.99)["value"], &p99["value_s"]["value"], "p99 by simulation");
@@ -159,7 +175,11 @@ fn a_station_is_changed_by_mouse_and_keyboard_and_its_address_is_shared() {
     // An invalid value is named, and the next valid one is answered.
     other.navigate(&format!("{}what-if?rate=20&servers=0", web.url));
     patiently(&other, "!document.getElementById('fault').hidden");
-    assert!(other.text("document.getElementById('fault').textContent").contains("servers: must be a whole number"));
+    assert!(
+        other
+            .text("document.getElementById('fault').textContent")
+            .contains("servers: must be a whole number")
+    );
     assert_eq!(page.complaints(), Vec::<String>::new());
 }
 
@@ -186,7 +206,10 @@ fn a_run_is_changed_with_its_measurements_in_view_on_a_narrow_screen_too() {
     page.key("ArrowRight");
     changed(&page, "document.getElementById('command').textContent.includes('--with-servers 2')");
     assert!(page.number(measured) >= 4.0);
-    assert!(page.number("document.querySelectorAll('#response path.span').length") >= 3.0, "bands of the curves");
+    assert!(
+        page.number("document.querySelectorAll('#response path.span').length") >= 3.0,
+        "bands of the curves"
+    );
 
     // Its numbers are those of the command.
     let (shown, said) = (answer(&page), printed(&command(&page), folder.path()));

@@ -20,8 +20,19 @@ pub(crate) const DURATION_S: f64 = 60.0;
 
 /// The parameters of an address, in the order in which it has them.
 const NAMES: [&str; 13] = [
-    "run", "group", "law", "scv", "service", "rate", "users", "think", "servers", "discipline", "delay",
-    "more-delay", "duration",
+    "run",
+    "group",
+    "law",
+    "scv",
+    "service",
+    "rate",
+    "users",
+    "think",
+    "servers",
+    "discipline",
+    "delay",
+    "more-delay",
+    "duration",
 ];
 /// Further parameters of a request: the detail of the answer, whether it includes the curve, and the token, which the entrance reads.
 const OF_REQUEST: [&str; 3] = ["detail", "curve", "token"];
@@ -87,19 +98,13 @@ impl Question {
             let pair = pairs.iter().find(|(key, value)| key == name && !value.is_empty());
             pair.map(|(_, value)| value.as_str())
         };
-        fn read<T>(
-            name: &str,
-            text: Option<&str>,
-            parse: impl Fn(&str) -> Result<T, String>,
-        ) -> Result<Option<T>, String> {
-            text.map(&parse).transpose().map_err(|why| format!("{name}: {why}"))
-        }
         let time = |name, least_s| {
             read(name, value(name), |text| seconds(text).and_then(|time_s| within_times(time_s, least_s)))
         };
         let count = |name, most| read(name, value(name), |text| whole(text, most));
         let run = read("run", value("run"), |text| {
-            RunId::parse(text).ok_or_else(|| "must be EXPERIMENT/INSTANT, as the list of runs shows it".into())
+            RunId::parse(text)
+                .ok_or_else(|| "must be EXPERIMENT/INSTANT, as the list of runs shows it".into())
         })?;
         let law = read("law", value("law"), law)?;
         let law = match (law, &run) {
@@ -138,6 +143,15 @@ impl Question {
     }
 }
 
+/// The value of a parameter, if it has one.
+fn read<T>(
+    name: &str,
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    text.map(parse).transpose().map_err(|why| format!("{name}: {why}"))
+}
+
 fn within_times(time_s: f64, least_s: f64) -> Result<f64, String> {
     if (least_s..=LONGEST_S).contains(&time_s) {
         Ok(time_s)
@@ -170,7 +184,7 @@ fn law(text: &str) -> Result<ServiceLaw, String> {
 
 /// The values that an answer is for, defaults included: what the controls show, and what an address holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredValues {
     pub(crate) run: Option<String>,
     pub(crate) group: Option<String>,
     pub(crate) law: String,
@@ -187,7 +201,7 @@ pub(crate) struct Answered {
     pub(crate) duration: Option<f64>,
 }
 
-impl Answered {
+impl AnsweredValues {
     /// The part that repeats the question.
     pub(crate) fn of(question: &Question, load: Load) -> Self {
         let (rate, users, think) = match load {
@@ -271,15 +285,18 @@ mod tests {
     fn an_address_holds_the_whole_question() {
         let query = "run=e/r&group=length 3&law=LN&scv=2&service=0.1&rate=20.5&servers=3&discipline=processor-sharing&delay=0.02";
         let question = asked(query).unwrap();
-        let answered = Answered {
+        let answered = AnsweredValues {
             scv: question.scv,
             service: question.service_s,
             delay: question.delay_s,
-            ..Answered::of(&question, question.load(1.0, 1.0))
+            ..AnsweredValues::of(&question, question.load(1.0, 1.0))
         };
         let address = answered.address();
         assert_eq!(address, format!("/what-if?{}", query.replace("e/r", "e%2Fr").replace(' ', "%20")));
-        assert_eq!(asked("users=20&think=3").unwrap().load(1.0, 1.0), Load::Closed { users: 20, think_s: 3.0 });
+        assert_eq!(
+            asked("users=20&think=3").unwrap().load(1.0, 1.0),
+            Load::Closed { users: 20, think_s: 3.0 }
+        );
         assert_eq!(asked("").unwrap().load(1.0, 1.0), Load::Open { rate_per_s: 1.0 });
     }
 }

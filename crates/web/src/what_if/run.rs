@@ -12,10 +12,8 @@ use kendall_station::{Discipline, Estimate, Servers};
 use kendall_stats::number::{count, counted, list, percent, significant, time};
 use kendall_system::{System, quoted};
 
-use super::question::{Answered, DURATION_S, Detail, Question};
-use super::shown::{
-    Axis, CurvePoint, SHARES, TABLED, TableRow, WhatIf, number_cell, share_cell, time_cell,
-};
+use super::question::{AnsweredValues, DURATION_S, Detail, Question};
+use super::shown::{Axis, CurvePoint, SHARES, TABLED, TableRow, WhatIf, number_cell, share_cell, time_cell};
 
 /// The seed of the predictions, as on the command line.
 const SEED: u64 = 1;
@@ -51,7 +49,11 @@ impl FittedRun {
     ///
     /// # Errors
     /// Fails where there is no finished trial, and where the run has no such group.
-    pub(crate) fn read(folder: &Path, group: Option<&str>, systems: &'static [System]) -> Result<Self, String> {
+    pub(crate) fn read(
+        folder: &Path,
+        group: Option<&str>,
+        systems: &'static [System],
+    ) -> Result<Self, String> {
         let is_run = folder.join("experiment.toml").exists();
         let mut all: Vec<LowLoads> = if is_run {
             low_loads(folder, systems).map_err(|error| error.to_string())?
@@ -95,7 +97,9 @@ impl FittedRun {
     fn means(&self) -> Result<&Fit, String> {
         let made = self.means.get_or_init(|| {
             if !self.folder.join("experiment.toml").exists() {
-                return Err("a single load has no curve through means; name several in kendall predict".into());
+                return Err(
+                    "a single load has no curve through means; name several in kendall predict".into()
+                );
             }
             let all = observe(&self.folder, self.systems).map_err(|error| error.to_string())?;
             let points = all.into_iter().find(|points| points.group == self.group);
@@ -112,7 +116,9 @@ impl FittedRun {
         let capacity_per_s = predictor.capacity_per_s(&asked).map_or(1.0, |capacity| capacity.value);
         let rate_per_s = question.rate_per_s.unwrap_or(FIRST_SHARE * capacity_per_s);
         let inside = Predicted::at(rate_per_s.min(0.9 * capacity_per_s), 0);
-        let Ok(found) = predictor.predict_within(&inside, CURVE_PREVIEW, &[]) else { return question.clone() };
+        let Ok(found) = predictor.predict_within(&inside, CURVE_PREVIEW, &[]) else {
+            return question.clone();
+        };
         let likeliest = found.stations.first();
         Question {
             rate_per_s: Some(rate_per_s),
@@ -167,10 +173,10 @@ impl FittedRun {
     }
 
     fn begun(&self, question: &Question, load: Load, axis: Option<Axis>) -> WhatIf {
-        let answered = Answered {
+        let answered = AnsweredValues {
             more_delay: Some(question.more_delay_s),
             duration: Some(question.duration_s),
-            ..Answered::of(question, load)
+            ..AnsweredValues::of(question, load)
         };
         WhatIf {
             answered,
@@ -279,7 +285,9 @@ impl FittedRun {
             let throughput = number_cell(Some(forecast.throughput_per_s));
             shown.rows.push(TableRow::new("throughput, 1/s", vec![throughput]));
             shown.rows.push(TableRow::new("utilisation", vec![share_cell(forecast.utilisation)]));
-            shown.notes.extend(forecast.no_quantiles.iter().map(|why| format!("There are no quantiles: {why}.")));
+            shown
+                .notes
+                .extend(forecast.no_quantiles.iter().map(|why| format!("There are no quantiles: {why}.")));
         }
         let reasons = found.no_answer.iter().map(|why| format!("No answer: {why}."));
         if found.is_overload() {
@@ -323,7 +331,9 @@ fn rows(found: &Prediction) -> Vec<TableRow> {
     let row = |name: &str, cell: String| TableRow::new(name, vec![cell]);
     let mut rows = vec![row("response time, mean", time_cell(Some(found.mean_s)))];
     let quantile = |p: f64| found.quantiles.iter().find(|(share, _)| *share == p).map(|(_, time_s)| *time_s);
-    rows.extend(TABLED.iter().map(|(name, p)| row(&format!("response time, {name}"), time_cell(quantile(*p)))));
+    rows.extend(
+        TABLED.iter().map(|(name, p)| row(&format!("response time, {name}"), time_cell(quantile(*p)))),
+    );
     let plain = |estimate: Estimate| number_cell(Some(estimate));
     rows.push(row("capacity, 1/s", plain(found.capacity_per_s)));
     rows.push(row("utilisation", share_cell(Some(found.utilisation))));

@@ -6,7 +6,7 @@ use kendall_station::{Estimate, Quantile, Summary};
 use kendall_stats::number::{NONE, significant, time_with_interval};
 use serde::Serialize;
 
-use super::question::Answered;
+use super::question::AnsweredValues;
 
 /// The shares of a distribution that is drawn, ascending. Those of a prediction and of an answer are among them.
 pub(super) const SHARES: [f64; 19] = [
@@ -76,7 +76,7 @@ impl TableRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct WhatIf {
     /// The values that the answer is for.
-    pub(crate) answered: Answered,
+    pub(crate) answered: AnsweredValues,
     /// The address of the view with these values.
     pub(crate) address: String,
     /// The command that prints the same numbers.
@@ -115,7 +115,9 @@ pub(super) fn pairs(quantiles: &[Quantile], delay_s: f64) -> Vec<(f64, Estimate)
 /// A time with its interval.
 pub(super) fn time_cell(time_s: Option<Estimate>) -> String {
     let shown = |time_s: Estimate| match time_s.interval {
-        Some((_, high)) if high.is_infinite() => format!("{}, no upper end", time_with_interval(time_s.value, None)),
+        Some((_, high)) if high.is_infinite() => {
+            format!("{}, no upper end", time_with_interval(time_s.value, None))
+        }
         interval => time_with_interval(time_s.value, interval),
     };
     time_s.map_or_else(|| NONE.to_owned(), shown)

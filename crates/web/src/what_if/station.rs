@@ -3,10 +3,10 @@
 use kendall_evidence::fit::Load;
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{Answer, Arrivals, By, Discipline, Kind, Law, Notation, Servers, Station};
-use kendall_stats::number::{counted, time};
+use kendall_stats::number::counted;
 use kendall_theory::{NoFormula, formula, response_quantiles, sweep};
 
-use super::question::{Answered, Detail, Question};
+use super::question::{AnsweredValues, Detail, Question};
 use super::shown::{
     Axis, CurvePoint, SHARES, TABLED, TableRow, WhatIf, number_cell, pairs, share_cell, time_cell,
 };
@@ -24,7 +24,7 @@ const SEED: u64 = 1;
 /// The customers of a simulation in a preview.
 const PREVIEWED: u64 = 20_000;
 /// The customers at each load of a simulated curve.
-const CURVE_PREVIEWED: u64 = 4_000;
+const CURVE_PREVIEWED: u64 = 10_000;
 const CURVE_SIMULATED: u64 = 40_000;
 /// The shares of the capacity, or of twice the users, at which a curve is simulated.
 const CURVE_SHARES: [f64; 9] = [0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.88, 0.95];
@@ -86,10 +86,8 @@ impl BareStation {
             }
         };
         let arrivals = arrivals.behind(self.delay_s);
-        let station = Station {
-            discipline: self.discipline,
-            ..Station::new(arrivals, service, self.servers)
-        };
+        let station =
+            Station { discipline: self.discipline, ..Station::new(arrivals, service, self.servers) };
         station.validate().map_err(|error| error.to_string())?;
         Ok(station)
     }
@@ -117,14 +115,14 @@ impl BareStation {
         words.join(" ")
     }
 
-    fn answered(&self, question: &Question) -> Answered {
-        Answered {
+    fn answered(&self, question: &Question) -> AnsweredValues {
+        AnsweredValues {
             scv: self.scv,
             service: Some(self.service_s),
             servers: Some(self.servers.get()),
             discipline: Some(self.discipline.name()),
             delay: Some(self.delay_s),
-            ..Answered::of(question, self.load)
+            ..AnsweredValues::of(question, self.load)
         }
     }
 
@@ -132,7 +130,12 @@ impl BareStation {
     ///
     /// # Errors
     /// Fails where there is no such station.
-    pub(super) fn answer(&self, question: &Question, detail: Detail, with_curve: bool) -> Result<WhatIf, String> {
+    pub(super) fn answer(
+        &self,
+        question: &Question,
+        detail: Detail,
+        with_curve: bool,
+    ) -> Result<WhatIf, String> {
         let station = self.station(self.load)?;
         let answered = self.answered(question);
         let axis = match self.load {
@@ -248,16 +251,17 @@ fn rows(by_formula: Option<&Answer>, by_simulation: Option<&Answer>) -> Vec<Tabl
 fn source(answer: &Answer) -> String {
     match &answer.by {
         By::Formula { source, approximate: None } => format!("Formula: {source}."),
-        By::Formula { source, approximate: Some(how) } => format!("Formula: {source} (approximation: {how})."),
+        By::Formula { source, approximate: Some(how) } => {
+            format!("Formula: {source} (approximation: {how}).")
+        }
         By::Simulation { needed: Some(needed), .. } => format!(
             "Doubt: this close to saturation the station needs about {} to reach steady state, so the simulation describes a station that \
              is still filling.",
             counted(*needed, "customer")
         ),
-        By::Simulation { .. } | By::Measurement { .. } => format!(
-            "The band is the 95 % interval of the simulation; the mean wait is {}.",
-            time(answer.waiting.mean_s.value)
-        ),
+        By::Simulation { .. } | By::Measurement { .. } => {
+            "The band of the distribution is the 95 % interval of the simulation.".to_owned()
+        }
     }
 }
 
@@ -268,27 +272,31 @@ fn customers(answer: &Answer, detail: Detail) -> String {
     };
     match detail {
         Detail::Full => format!("Simulation: {customers} after the warm-up, seed {SEED}, as the command."),
-        Detail::Preview => format!(
-            "Preview: {customers} are simulated; the full simulation follows when the controls rest."
-        ),
+        Detail::Preview => {
+            format!("Preview: {customers} are simulated; the full simulation follows when the controls rest.")
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::question::ServiceLaw;
     use super::*;
 
     fn answer(query: &[(&str, &str)], detail: Detail) -> WhatIf {
         let pairs: Vec<(String, String)> =
             query.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let question = Question::of(&pairs).unwrap();
-        let super::super::question::ServiceLaw::Of(kind) = question.law else { panic!("a bare station") };
+        let ServiceLaw::Of(kind) = question.law else { panic!("a bare station") };
         BareStation::of(&question, kind).answer(&question, detail, true).unwrap()
     }
 
     #[test]
     fn an_open_station_has_the_numbers_of_the_formula_and_the_delay() {
-        let found = answer(&[("rate", "20"), ("service", "0.1"), ("servers", "3"), ("delay", "20ms")], Detail::Preview);
+        let found = answer(
+            &[("rate", "20"), ("service", "0.1"), ("servers", "3"), ("delay", "20ms")],
+            Detail::Preview,
+        );
         let service = Law::Exponential { mean_s: 0.1 };
         let station = Station::new(Arrivals::poisson(20.0), service, Servers::new(3).unwrap());
         let theory = formula(&station).unwrap().delayed(0.02, 1.0);
@@ -318,10 +326,7 @@ mod tests {
         let theory = formula(&station).unwrap();
         let here = found.curve.unwrap().into_iter().find(|point| point.at == 20.0).unwrap();
         assert!((here.mean.value - theory.response.mean_s.value - 0.5).abs() < 1e-12);
-        assert_eq!(
-            found.command,
-            "kendall solve M/M/2/∞/20 --think-time 1 --service-time 0.1 --delay 0.5"
-        );
+        assert_eq!(found.command, "kendall solve M/M/2/∞/20 --think-time 1 --service-time 0.1 --delay 0.5");
     }
 
     #[test]
@@ -330,7 +335,7 @@ mod tests {
         let why = found.unstable.unwrap();
         assert!(why.contains("unstable: utilisation would be 1.33"), "{why}");
         assert!(found.distribution.is_empty() && found.rows.is_empty() && found.simulated.is_empty());
-        assert_eq!(found.curve.unwrap().len(), 60);
+        assert_eq!(found.curve.unwrap().len(), 59, "all but the capacity");
     }
 
     #[test]

@@ -79,7 +79,8 @@ fn a_bare_station_has_the_numbers_of_the_formula() {
         let expected = theory.response.quantile(p).unwrap().value;
         near(number(&quantile(&found, "distribution", p)["value"]), expected);
     }
-    let simulated = kendall_simulation::simulate(&station, kendall_simulation::StopRule::default(), 1).unwrap();
+    let simulated =
+        kendall_simulation::simulate(&station, kendall_simulation::StopRule::default(), 1).unwrap();
     let expected = simulated.response.quantile(0.99).unwrap().value + 0.005;
     near(number(&quantile(&found, "simulated", 0.99)["value"]), expected);
     assert_eq!(
