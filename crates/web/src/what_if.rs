@@ -6,6 +6,7 @@
 //!
 //! Runs are fitted once and kept; this is the only state.
 
+mod curve;
 mod question;
 mod run;
 mod shown;

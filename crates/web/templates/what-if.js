@@ -13,6 +13,7 @@
   asked.delete("token");
   const values = new Map([...asked].filter(([, value]) => value !== ""));
   const run = values.get("run");
+  if (!values.has("law")) values.set("law", run ? "measured" : "M");
 
   // ---- Controls
 
@@ -83,7 +84,7 @@
   let isAsking = false, isStale = false, rests = 0, full = null, curve = null, curveOf = "", shown = null;
   const query = (more) => new URLSearchParams([...values, ...Object.entries(more)]).toString();
   // The curve does not depend on where the load is.
-  const curveKey = () => [...values].filter(([name]) => name !== "rate").map((pair) => pair.join("=")).sort().join("&");
+  const curveKey = () => [...values].filter(([name]) => name !== "rate" && name !== "users").map((pair) => pair.join("=")).sort().concat(along()).join("&");
   const fetched = async (more, signal) => {
     const reply = await fetch("/what-if/answer?" + query(more), { signal });
     const found = await reply.json();
@@ -112,9 +113,10 @@
       const began = performance.now();
       let key = curveKey();
       try {
-        const found = await fetched({ detail: "preview", curve: key === curveOf ? "0" : "1" });
+        const covers = along() === "rate" || curve?.some((point) => point.at >= Number(values.get("users")));
+        const found = await fetched({ detail: "preview", curve: key === curveOf && covers ? "0" : "1" });
         if (!isStale) {
-          const isKept = key === curveOf;
+          const isKept = key === curveOf && !found.curve;
           adopt(found);
           key = curveKey();
           if (isKept) curveOf = key;

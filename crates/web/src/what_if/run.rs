@@ -1,7 +1,6 @@
 //! A measured run, as `kendall predict` computes it: from single requests, or from the curve through means where there are none to
 //! predict from.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -12,6 +11,7 @@ use kendall_station::{Discipline, Estimate, Servers};
 use kendall_stats::number::{count, counted, list, percent, significant, time};
 use kendall_system::{System, quoted};
 
+use super::curve::along;
 use super::question::{AnsweredValues, DURATION_S, Detail, Question};
 use super::shown::{Axis, CurvePoint, SHARES, TABLED, TableRow, WhatIf, number_cell, share_cell, time_cell};
 
@@ -145,7 +145,7 @@ impl FittedRun {
             Ok(predictor) if question.users.is_none() => {
                 self.from_requests(predictor, question, detail, with_curve)
             }
-            _ => self.from_means(question, with_curve),
+            _ => self.from_means(question, detail, with_curve),
         };
         let mut shown = self.beside(shown);
         shown.notes.extend(self.doubts.iter().cloned());
@@ -242,7 +242,7 @@ impl FittedRun {
     }
 
     /// Only means: for users, and for runs without an open load to predict from.
-    fn from_means(&self, question: &Question, with_curve: bool) -> WhatIf {
+    fn from_means(&self, question: &Question, detail: Detail, with_curve: bool) -> WhatIf {
         let fit = self.means();
         let measured_think_s = fit.as_ref().ok().and_then(|fit| fit.measured_think_s());
         let highest = self.measured.iter().map(|load| load.rate_per_s).fold(1.0, f64::max);
@@ -297,28 +297,28 @@ impl FittedRun {
         }
         shown.notes.push(format!("Model: {}, through the mean response times.", found.model));
         if with_curve {
-            shown.curve = Some(curve_of(fit, load, axis, servers));
+            shown.curve = Some(curve_of(fit, load, axis, servers, detail));
         }
         shown
     }
 }
 
 /// The curve through means, at up to 24 loads.
-fn curve_of(fit: &Fit, load: Load, axis: Axis, servers: Option<u32>) -> Vec<CurvePoint> {
-    let mut seen = HashSet::new();
-    let at = |step: u32| {
-        let at = axis.most * f64::from(step) / 24.0;
-        let (load, at) = match load {
-            Load::Open { .. } => (Load::Open { rate_per_s: at }, at),
-            Load::Closed { think_s, .. } => {
-                let users = at.round().max(1.0);
-                (Load::Closed { users: users as u32, think_s }, users)
-            }
+fn curve_of(fit: &Fit, load: Load, axis: Axis, servers: Option<u32>, detail: Detail) -> Vec<CurvePoint> {
+    let is_closed = matches!(load, Load::Closed { .. });
+    let place = |step: u32| axis.most * f64::from(step) / 24.0;
+    let mut loads: Vec<f64> = (1..=24).map(place).collect();
+    if is_closed {
+        loads.iter_mut().for_each(|users| *users = users.round().max(1.0));
+        loads.dedup();
+    }
+    along(&loads, detail, |at| {
+        let load = match load {
+            Load::Open { .. } => Load::Open { rate_per_s: at },
+            Load::Closed { think_s, .. } => Load::Closed { users: at as u32, think_s },
         };
-        let forecast = seen.insert(at.to_bits()).then(|| fit.forecast(load, servers).ok())??;
-        Some(CurvePoint::of(at, &forecast.response))
-    };
-    (1..=24).filter_map(at).collect()
+        Some(CurvePoint::of(at, &fit.forecast(load, servers).ok()?.response))
+    })
 }
 
 /// A rate of three digits, for a control.

@@ -1,11 +1,14 @@
 //! A bare station, by formula and by simulation, as `kendall solve` computes it.
 
+use std::time::{Duration, Instant};
+
 use kendall_evidence::fit::Load;
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{Answer, Arrivals, By, Discipline, Kind, Law, Notation, Servers, Station};
 use kendall_stats::number::counted;
-use kendall_theory::{NoFormula, formula, response_quantiles, sweep};
+use kendall_theory::{NoFormula, formula, response_quantiles};
 
+use super::curve::along;
 use super::question::{AnsweredValues, Detail, Question};
 use super::shown::{
     Axis, CurvePoint, SHARES, TABLED, TableRow, WhatIf, number_cell, pairs, share_cell, time_cell,
@@ -26,8 +29,12 @@ const PREVIEWED: u64 = 20_000;
 /// The customers at each load of a simulated curve.
 const CURVE_PREVIEWED: u64 = 10_000;
 const CURVE_SIMULATED: u64 = 40_000;
-/// The shares of the capacity, or of twice the users, at which a curve is simulated.
-const CURVE_SHARES: [f64; 9] = [0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.88, 0.95];
+/// The loads of a simulated curve.
+const CURVE_STEPS: u32 = 16;
+/// The share of the capacity at which curves end.
+const NEARLY: f64 = 0.99;
+/// A formula that takes longer is solved once in a preview, not twice.
+const SLOW: Duration = Duration::from_millis(25);
 
 /// A station with its law of service times by kind, as an address and a command name it.
 pub(super) struct BareStation {
@@ -142,6 +149,7 @@ impl BareStation {
             Load::Open { rate_per_s } => Axis::of_rates(rate_per_s, self.capacity_per_s()),
             Load::Closed { users, .. } => Axis::of_users(users),
         };
+        let began = Instant::now();
         let by_formula = formula(&station).map(|answer| self.delayed(answer));
         let mut shown = WhatIf {
             address: answered.address(),
@@ -151,8 +159,12 @@ impl BareStation {
             columns: vec!["formula", "simulation"],
             ..WhatIf::default()
         };
-        let quantiles = response_quantiles(&station, &SHARES).unwrap_or_default();
-        shown.distribution = pairs(&quantiles, self.delay_s);
+        shown.distribution = match &by_formula {
+            Ok(answer) if detail == Detail::Preview && began.elapsed() > SLOW => {
+                pairs(&answer.response.quantiles, 0.0)
+            }
+            _ => pairs(&response_quantiles(&station, &SHARES).unwrap_or_default(), self.delay_s),
+        };
         let simulated = match &by_formula {
             Err(why @ NoFormula::Unstable { .. }) => {
                 shown.unstable = Some(why.to_string());
@@ -174,7 +186,7 @@ impl BareStation {
             shown.effort.push(customers(answer, detail));
         }
         if with_curve {
-            let (curve, effort) = self.curve(&station, detail);
+            let (curve, effort) = self.curve(detail);
             shown.curve = Some(curve);
             shown.effort.extend(effort);
         }
@@ -182,34 +194,50 @@ impl BareStation {
     }
 
     /// Response times along the load: by formula where that has quantiles, otherwise by simulation.
-    fn curve(&self, station: &Station, detail: Detail) -> (Vec<CurvePoint>, Option<String>) {
-        let by_formula = sweep(station).map_or_else(Vec::new, |line| line.points);
-        if by_formula.first().is_some_and(|(_, answer)| answer.response.quantile(0.99).is_some()) {
-            let point = |(at, answer): (f64, Answer)| CurvePoint::of(at, &self.delayed(answer).response);
-            return (by_formula.into_iter().map(point).collect(), None);
+    fn curve(&self, detail: Detail) -> (Vec<CurvePoint>, Option<String>) {
+        let point =
+            |at: f64, answer: Option<Answer>| Some(CurvePoint::of(at, &self.delayed(answer?).response));
+        let steps = if detail == Detail::Full { 64 } else { 32 };
+        let by_formula = along(&self.loads(steps), detail, |at| {
+            point(at, self.station(self.load_at(at)).ok().and_then(|station| formula(&station).ok()))
+        });
+        if by_formula.iter().any(|point| point.p99.is_some()) {
+            return (by_formula, None);
         }
         let customers = if detail == Detail::Full { CURVE_SIMULATED } else { CURVE_PREVIEWED };
-        let point = |share: f64| {
-            let (load, at) = match self.load {
-                Load::Open { .. } => {
-                    let rate_per_s = share * self.capacity_per_s();
-                    (Load::Open { rate_per_s }, rate_per_s)
-                }
-                Load::Closed { users, think_s } => {
-                    let users = (2.0 * share * f64::from(users)).round().max(1.0);
-                    (Load::Closed { users: users as u32, think_s }, users)
-                }
-            };
-            let answer = simulate(&self.station(load).ok()?, StopRule::customers(customers), SEED).ok()?;
-            Some(CurvePoint::of(at, &self.delayed(answer).response))
-        };
-        let mut points: Vec<CurvePoint> = CURVE_SHARES.into_iter().filter_map(point).collect();
-        points.dedup_by(|next, before| next.at == before.at);
+        let points = along(&self.loads(CURVE_STEPS), detail, |at| {
+            let station = self.station(self.load_at(at)).ok()?;
+            point(at, simulate(&station, StopRule::customers(customers), SEED).ok())
+        });
         let effort = format!(
             "The curves are simulated, with {} at each load, because no formula has their quantiles.",
             counted(customers, "customer")
         );
         (points, Some(effort))
+    }
+
+    /// Ascending loads for a curve: rates nearly up to the capacity, denser where the curve is steep, or users up to twice the given
+    /// number.
+    fn loads(&self, steps: u32) -> Vec<f64> {
+        let share = |step: u32| f64::from(step) / f64::from(steps);
+        let mut loads: Vec<f64> = match self.load {
+            Load::Open { .. } => {
+                let top_per_s = NEARLY * self.capacity_per_s();
+                (1..=steps).map(|step| top_per_s * (1.0 - (1.0 - share(step)).powi(2))).collect()
+            }
+            Load::Closed { users, .. } => {
+                (1..=steps).map(|step| (2.0 * f64::from(users) * share(step)).round().max(1.0)).collect()
+            }
+        };
+        loads.dedup();
+        loads
+    }
+
+    fn load_at(&self, at: f64) -> Load {
+        match self.load {
+            Load::Open { .. } => Load::Open { rate_per_s: at },
+            Load::Closed { think_s, .. } => Load::Closed { users: at as u32, think_s },
+        }
     }
 }
 
@@ -335,16 +363,16 @@ mod tests {
         let why = found.unstable.unwrap();
         assert!(why.contains("unstable: utilisation would be 1.33"), "{why}");
         assert!(found.distribution.is_empty() && found.rows.is_empty() && found.simulated.is_empty());
-        assert_eq!(found.curve.unwrap().len(), 59, "all but the capacity");
+        assert!(found.curve.unwrap().last().unwrap().at > 29.0);
     }
 
     #[test]
     fn a_station_without_a_formula_is_simulated() {
         let query = [("rate", "20"), ("servers", "3"), ("discipline", "shortest-remaining"), ("law", "LN")];
-        let found = answer(&query, Detail::Preview);
+        let found = answer(&query, Detail::Full);
         assert!(found.no_answer[0].starts_with("Formula: no answer."), "{:?}", found.no_answer);
         let curve = found.curve.unwrap();
-        assert!(curve.len() > 5 && curve.iter().all(|point| point.p99.is_some()), "{curve:?}");
+        assert!(curve.iter().any(|point| point.p99.is_some()), "{curve:?}");
         assert!(found.effort.iter().any(|effort| effort.contains("curves are simulated")));
         assert_eq!(found.answered.scv, Some(1.0));
     }
