@@ -84,3 +84,26 @@ fn self_contained(options: &Solve) -> bool {
         options.station == StationOptions::default() && options.inputs.is_empty() && options.delay.is_none();
     none && !options.approximations
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    fn refused(words: &str) -> String {
+        let matches =
+            Solve::augment_args(Command::new("solve")).try_get_matches_from(words.split(' ')).unwrap();
+        solve(&Solve::from_arg_matches(&matches).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_delay_needs_one_station() {
+        let one = "--delay needs one station without a range";
+        assert_eq!(refused("solve M/M/1 M/M/2 --rho 0.5 --delay 1"), one);
+        assert_eq!(refused("solve M/M/1 --rho 0.1..0.5 --delay 20ms"), one);
+        assert!(
+            refused("solve closed_mva D=0.05 Z=1 N=20 --delay 1").contains("not as options of a station")
+        );
+    }
+}

@@ -114,7 +114,7 @@ pub(crate) struct Web {
     /// With the token.
     entrance: String,
     /// The same without it.
-    pub(crate) url: String,
+    url: String,
     _stdout: ChildStdout,
 }
 
@@ -129,7 +129,7 @@ impl Web {
         Self { process, url: url.to_owned(), entrance, _stdout: stdout }
     }
 
-    fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.url.trim_start_matches("http://").trim_end_matches('/').parse().unwrap()
     }
 
@@ -152,7 +152,7 @@ pub(crate) fn results() -> TempDir {
 }
 
 /// Waits until an expression is true, for longer than a page may take for anything: a run takes its time.
-pub(crate) fn patiently(page: &Page, expression: &str) {
+fn patiently(page: &Page, expression: &str) {
     let until = Instant::now() + PATIENCE;
     while !page.is_true(expression) {
         assert!(

@@ -30,7 +30,7 @@ pub(super) fn along(
 fn coarse_first(count: usize) -> impl Iterator<Item = usize> {
     let strides = std::iter::successors(Some(COARSEST), |stride| Some(stride / 2).filter(|half| *half > 0));
     strides.flat_map(move |stride| {
-        let is_new = move |number: &usize| stride == COARSEST || number % (2 * stride) != 0;
+        let is_new = move |number: &usize| stride == COARSEST || !number.is_multiple_of(2 * stride);
         (stride..=count).step_by(stride).filter(is_new).map(|number| number - 1)
     })
 }

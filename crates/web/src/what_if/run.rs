@@ -1,5 +1,5 @@
-//! A measured run, as `kendall predict` computes it: from single requests, or from the curve through means where there are none to
-//! predict from.
+//! A measured run, as `kendall predict` computes it: from single requests, or from the curve through means for users and for runs without
+//! an open load.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -60,6 +60,9 @@ impl FittedRun {
         } else {
             vec![recorded_loads(&[folder]).map_err(|error| error.to_string())?]
         };
+        if all.is_empty() {
+            return Err("no trial of this run is finished yet".into());
+        }
         let mut groups: Vec<String> = all.iter().map(|loads| loads.group.clone()).collect();
         let place = match group {
             None => 0,
@@ -67,9 +70,6 @@ impl FittedRun {
                 format!("group: the run has no trials with {group:?}; choose one of {}", list(&groups))
             })?,
         };
-        if all.is_empty() {
-            return Err("no trial of this run is finished yet".into());
-        }
         let loads = all.swap_remove(place);
         groups.truncate(MOST_GROUPS);
         let left_out = loads.left_out.iter().map(|why| format!("Left out: {why}."));
@@ -123,8 +123,8 @@ impl FittedRun {
         Question {
             rate_per_s: Some(rate_per_s),
             service_s: question.service_s.or(Some(found.service_s.value)),
-            servers: question.servers.or(likeliest.and_then(|station| Servers::new(station.servers))),
-            discipline: question.discipline.or(likeliest.map(|station| station.discipline)),
+            servers: question.servers.or_else(|| likeliest.and_then(|station| Servers::new(station.servers))),
+            discipline: question.discipline.or_else(|| likeliest.map(|station| station.discipline)),
             delay_s: question.delay_s.or(Some(found.delay_s.value)),
             ..question.clone()
         }
@@ -143,9 +143,9 @@ impl FittedRun {
     pub(super) fn answer(&self, question: &Question, detail: Detail, with_curve: bool) -> WhatIf {
         let shown = match &self.predictor {
             Ok(predictor) if question.users.is_none() => {
-                self.from_requests(predictor, question, detail, with_curve)
+                self.by_requests(predictor, question, detail, with_curve)
             }
-            _ => self.from_means(question, detail, with_curve),
+            _ => self.by_means(question, detail, with_curve),
         };
         let mut shown = self.beside(shown);
         shown.notes.extend(self.doubts.iter().cloned());
@@ -187,7 +187,7 @@ impl FittedRun {
         }
     }
 
-    fn from_requests(
+    fn by_requests(
         &self,
         predictor: &Predictor,
         question: &Question,
@@ -242,7 +242,7 @@ impl FittedRun {
     }
 
     /// Only means: for users, and for runs without an open load to predict from.
-    fn from_means(&self, question: &Question, detail: Detail, with_curve: bool) -> WhatIf {
+    fn by_means(&self, question: &Question, detail: Detail, with_curve: bool) -> WhatIf {
         let fit = self.means();
         let measured_think_s = fit.as_ref().ok().and_then(|fit| fit.measured_think_s());
         let highest = self.measured.iter().map(|load| load.rate_per_s).fold(1.0, f64::max);

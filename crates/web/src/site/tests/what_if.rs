@@ -1,5 +1,7 @@
 //! The what-if view's answers, over real connections.
 
+mod in_browser;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
