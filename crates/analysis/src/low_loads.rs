@@ -10,6 +10,7 @@ use kendall_prediction::{Block, Capacity, KnownStation, NothingObserved, Observe
 use kendall_stats::number::significant;
 use kendall_stats::{mean, variance};
 use kendall_system::{Home, System};
+use serde::Serialize;
 
 use crate::analyse::group_of;
 use crate::attempts::{done, is_disturbed, usual};
@@ -38,6 +39,50 @@ pub struct LowLoads {
     pub left_out: Vec<String>,
     /// Reasons to doubt any prediction, as sentences.
     pub doubts: Vec<String>,
+    /// The response times of each load, also of those that were left out.
+    pub measured: Vec<MeasuredLoad>,
+}
+
+/// The response times that one load measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasuredLoad {
+    /// The folder of its trial, or of its record.
+    pub name: String,
+    /// Requests per second: as offered, or as completed if a closed population sent them.
+    pub rate_per_s: f64,
+    /// The users of a closed population.
+    pub users: Option<u64>,
+    /// The mean response time, in seconds.
+    pub mean_s: f64,
+    /// Shares of the requests, ascending, and the response times that they do not exceed, in seconds.
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+impl MeasuredLoad {
+    /// `None` where no request was answered.
+    fn of(name: String, result: &TrialResult) -> Option<Self> {
+        let of_clients = || {
+            let clients = result.clients.as_ref()?;
+            let known = clients.response.quantiles.iter();
+            let quantiles = known.map(|quantile| (quantile.p, quantile.value_s.value)).collect();
+            Some((clients.throughput_per_s.value, clients.response.mean_s.value, quantiles))
+        };
+        let of_stream = || {
+            let seen = result.seen.as_ref()?;
+            let known = seen.response.quantiles.iter();
+            let quantiles = known.filter_map(|quantile| Some((quantile.p, quantile.value_s?))).collect();
+            Some((seen.throughput_per_s?.value, seen.response.mean_s.value, quantiles))
+        };
+        let (throughput_per_s, mean_s, quantiles) = of_clients().or_else(of_stream)?;
+        let users = result.offered_per_s.is_none().then_some(result.run.max_in_flight);
+        Some(Self {
+            name,
+            rate_per_s: result.offered_per_s.unwrap_or(throughput_per_s),
+            users,
+            mean_s,
+            quantiles,
+        })
+    }
 }
 
 /// What was read of the loads of one group.
@@ -50,6 +95,7 @@ struct Gathered {
     known: Option<KnownStation>,
     classes: Vec<String>,
     left_out: Vec<String>,
+    measured: Vec<MeasuredLoad>,
 }
 
 /// Reads the trials of a run that are done.
@@ -71,6 +117,7 @@ pub fn low_loads(folder: &Path, systems: &'static [System]) -> Result<Vec<LowLoa
             groups.len() - 1
         });
         let gathered = &mut groups[place].1;
+        gathered.note(&run.trial_folder(trial), result);
         if is_disturbed(result, &usual) {
             gathered.left_out.push(format!("trial {}: it was disturbed", trial.number));
             continue;
@@ -92,6 +139,7 @@ pub fn recorded_loads(folders: &[&Path], known: Option<KnownStation>) -> Result<
     let mut gathered = Gathered { known, ..Gathered::default() };
     for folder in folders {
         let result = TrialResult::of_load(folder)?.ok_or_else(|| RunError::NoRun((*folder).into()))?;
+        gathered.note(folder, &result);
         gathered.add(folder, &result, result.left_out_ns().unwrap_or_default())?;
     }
     Ok(gathered.end(String::new()))
@@ -110,9 +158,17 @@ pub fn known_station(system: &System, combination: &Combination, classes: &[Requ
     KnownStation { servers, discipline, classes: classes.iter().map(class).collect() }
 }
 
+fn name_of(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 impl Gathered {
+    fn note(&mut self, folder: &Path, result: &TrialResult) {
+        self.measured.extend(MeasuredLoad::of(name_of(folder), result));
+    }
+
     fn add(&mut self, folder: &Path, result: &TrialResult, warmup_ns: i64) -> Result<(), RunError> {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let name = name_of(folder);
         self.classes = result.classes.iter().map(|class| class.name.clone()).collect();
         if let Some(rate_per_s) = result.offered_per_s {
             if result.grows {
@@ -151,6 +207,7 @@ impl Gathered {
                 .map(|observed| observed.with_populations(&populations)),
             left_out: self.left_out,
             doubts,
+            measured: self.measured,
         }
     }
 }

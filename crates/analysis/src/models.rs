@@ -1,9 +1,7 @@
 //! The stations of the models, made from the settings and measurements, and their answers.
 
 use kendall_simulation::{StopRule, simulate};
-use kendall_station::{
-    Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Servers, Station,
-};
+use kendall_station::{Answer, Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station};
 use kendall_theory::formula;
 
 use crate::report::point::{Modelled, Modelling, ServiceSeen};
@@ -104,17 +102,10 @@ impl Observed<'_> {
             (Arrivals::Closed { population, .. }, Some(users)) if users != *population => {
                 Err(format!("the load was of {population} users, not of {users}"))
             }
-            // Seen from the station, a user thinks until the next request arrives, the way there and back included.
-            (Arrivals::Closed { population, think }, _) => {
-                Ok(Arrivals::Closed { population: *population, think: self.thinking(think) })
-            }
             (Arrivals::Attended(users), Some(most)) if most != users.most() => {
                 Err(format!("the load was of up to {} users, not of {most}", users.most()))
             }
-            (Arrivals::Attended(users), _) => Ok(Arrivals::Attended(Attendance {
-                think: self.thinking(&users.think),
-                points: users.points.clone(),
-            })),
+            (Arrivals::Closed { .. } | Arrivals::Attended(_), _) => Ok(self.arrivals.behind(self.delay_s)),
             (_, Some(_)) => Err("it has a population, and the load was an open stream".into()),
             (_, None) if own => Ok(self.arrivals.clone()),
             (Arrivals::Open { gap }, None) => stream(gap.mean_s(), gap.scv()),
@@ -126,15 +117,6 @@ impl Observed<'_> {
             // Of the same mean rate, which then stays.
             (Arrivals::Varying(profile), None) => stream(1.0 / profile.mean_rate_per_s(), 1.0),
             (Arrivals::Sessions(sessions), None) => stream(1.0 / sessions.rate_per_s(), 1.0),
-        }
-    }
-
-    /// The think time of a user as the station sees it: until the next request arrives.
-    fn thinking(&self, think: &Law) -> Law {
-        let mean_s = think.mean_s() + self.delay_s;
-        match think.mean_s() {
-            0.0 => Law::Constant { mean_s },
-            _ => think.with_mean(mean_s),
         }
     }
 

@@ -27,4 +27,4 @@ mod tests;
 
 pub use baseline::{Baseline, BaselinePrediction};
 pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
-pub use predict::{Advice, Allowed, NoPrediction, Prediction, Predictor, QUANTILES, Question};
+pub use predict::{Advice, Allowed, Effort, NoPrediction, Prediction, Predictor, QUANTILES, Question};

@@ -15,9 +15,7 @@ use crate::posterior::{Draw, Posterior};
 /// The quantiles that are predicted.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// Stations that are drawn.
-const DRAWS: u64 = 120;
-/// Requests that are simulated of a run; the noise of a longer run is that of this many.
-const MOST_SIMULATED: u64 = 60_000;
+const DRAWS: usize = 120;
 /// And at least: a mean of fewer says nothing.
 const LEAST_REQUESTS: u64 = 100;
 /// Requests that are simulated at each rate of a search for the highest one.
@@ -31,8 +29,6 @@ const WARMUP: f64 = 0.1;
 const NARROW: f64 = 0.05;
 /// Runs of one station that show how much runs scatter.
 const REPEATS: u64 = 24;
-/// The place of p99 among the quantiles.
-const P99: usize = 3;
 
 /// The conditions that a prediction is for.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +51,25 @@ impl Question {
     /// The measured server at a rate, in a run of this many requests.
     pub fn at(rate_per_s: f64, requests: u64) -> Self {
         Self { rate_per_s, requests, servers: None, discipline: None, mix: None, more_delay_s: 0.0 }
+    }
+}
+
+/// The work that a prediction may take. Less work gives a rougher answer to the same question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Stations that are drawn: at least one, and 120 at most.
+    pub draws: usize,
+    /// Requests that are simulated of each run; the noise of a longer run is that of this many.
+    pub most_simulated: u64,
+}
+
+impl Effort {
+    /// The work of [`Predictor::predict`].
+    pub const FULL: Self = Self { draws: DRAWS, most_simulated: 60_000 };
+
+    /// Requests that are simulated of a run.
+    fn simulated(self, requests: u64) -> u64 {
+        requests.min(self.most_simulated).max(LEAST_REQUESTS)
     }
 }
 
@@ -169,7 +184,7 @@ impl Predictor {
     /// Fits the candidate stations.
     pub fn new(observed: &Observed, seed: u64) -> Self {
         let posterior = Posterior::of(observed, candidates(observed), seed);
-        let draws = (0..DRAWS).map(|index| posterior.draw(index)).collect();
+        let draws = (0..DRAWS as u64).map(|index| posterior.draw(index)).collect();
         let capacity_is_measured = observed.capacity.is_some();
         Self {
             draws,
@@ -200,6 +215,20 @@ impl Predictor {
     /// # Errors
     /// Fails where the rate exceeds the capacity, and where a class was not measured.
     pub fn predict(&self, question: &Question) -> Result<Prediction, NoPrediction> {
+        self.predict_within(question, Effort::FULL, &QUANTILES)
+    }
+
+    /// Predicts the response times of a run within an effort, with quantiles at these shares. With the full effort, the quantiles that
+    /// [`predict`](Self::predict) also has are the same; with less, there is no advice.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    pub fn predict_within(
+        &self,
+        question: &Question,
+        effort: Effort,
+        shares: &[f64],
+    ) -> Result<Prediction, NoPrediction> {
         let capacities_per_s = self.capacities_per_s(question)?;
         let capacity = within(capacities_per_s.clone());
         if question.rate_per_s >= capacity.value {
@@ -208,9 +237,10 @@ impl Predictor {
                 capacity_per_s: capacity.value,
             });
         }
-        let run = |index| Ok(Run::of(self.simulated_s(question, index, 0)?));
-        let runs = (0..self.draws.len()).map(run).collect::<Result<Vec<Run>, NoPrediction>>()?;
-        let p99_s: Vec<f64> = runs.iter().map(|run| run.quantiles_s[P99]).collect();
+        let simulated = Question { requests: effort.simulated(question.requests), ..question.clone() };
+        let run = |index| Ok(Run::of(self.simulated_s(&simulated, index, 0)?, shares));
+        let drawn = effort.draws.clamp(1, self.draws.len());
+        let runs = (0..drawn).map(run).collect::<Result<Vec<Run>, NoPrediction>>()?;
         let of = |value: &dyn Fn(&Run) -> f64| within(runs.iter().map(value).collect());
         let service_s = |draw: &Draw| {
             let mix = self.mix(draw, question)?;
@@ -224,14 +254,14 @@ impl Predictor {
             rate_per_s: question.rate_per_s,
             requests: question.requests,
             mean_s: of(&|run| run.mean_s),
-            quantiles: QUANTILES.into_iter().enumerate().map(quantile).collect(),
+            quantiles: shares.iter().copied().enumerate().map(quantile).collect(),
             capacity_per_s: capacity,
             utilisation: within(capacities_per_s.iter().map(|per_s| question.rate_per_s / per_s).collect()),
             service_s: within(services_s),
             delay_s: of_draws(&|draw| draw.candidate.delay_s),
             steady: steady as f64 / self.draws.len() as f64,
             stations: self.stations(),
-            advice: self.advice(question, &p99_s)?,
+            advice: if effort == Effort::FULL { self.advice(&simulated, &runs)? } else { None },
         })
     }
 
@@ -241,7 +271,7 @@ impl Predictor {
     /// # Errors
     /// Fails where a class was not measured, and where no rate meets the objective.
     pub fn highest_rate(&self, slo: Slo, question: &Question) -> Result<Estimate, NoPrediction> {
-        let requests = question.requests.min(MOST_SEARCHED);
+        let requests = question.requests.clamp(LEAST_REQUESTS, MOST_SEARCHED);
         let highest = |index: usize| {
             let draw = &self.draws[index];
             let capacity_per_s = draw.capacity_per_s(question.servers, self.mix(draw, question)?.as_ref());
@@ -273,7 +303,7 @@ impl Predictor {
     /// The response times that a run of one drawn station measures; `repeat` numbers runs of the same station.
     fn simulated_s(&self, question: &Question, index: usize, repeat: u64) -> Result<Vec<f64>, NoPrediction> {
         let draw = &self.draws[index];
-        let counted = question.requests.clamp(LEAST_REQUESTS, MOST_SIMULATED) as usize;
+        let counted = question.requests as usize;
         let n = (counted as f64 * (1.0 + WARMUP)) as usize;
         let mut rng = stream(self.seed, Purpose::Arrivals, repeat << 32 | index as u64);
         let mut now_s = 0.0;
@@ -301,15 +331,16 @@ impl Predictor {
     }
 
     /// What would make the interval of p99 narrower.
-    fn advice(&self, question: &Question, p99_s: &[f64]) -> Result<Option<Advice>, NoPrediction> {
+    fn advice(&self, question: &Question, runs: &[Run]) -> Result<Option<Advice>, NoPrediction> {
+        let p99_s: Vec<f64> = runs.iter().map(|run| run.p99_s).collect();
         let spread = |values_s: &[f64]| {
             kendall_stats::variance(&values_s.iter().map(|value_s| libm::log(*value_s)).collect::<Vec<_>>())
         };
-        let total = spread(p99_s);
+        let total = spread(&p99_s);
         if total.sqrt() < NARROW {
             return Ok(None);
         }
-        let middle = kendall_stats::median(p99_s);
+        let middle = kendall_stats::median(&p99_s);
         let distance = |index: &usize| (p99_s[*index] - middle).abs();
         let typical = (0..p99_s.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
         let again = |repeat| Ok(quantile_s(&sorted(self.simulated_s(question, typical, repeat)?), 0.99));
@@ -371,14 +402,16 @@ impl Draw {
 /// What one simulated run measured.
 struct Run {
     mean_s: f64,
-    quantiles_s: [f64; QUANTILES.len()],
+    p99_s: f64,
+    quantiles_s: Vec<f64>,
 }
 
 impl Run {
-    fn of(responses_s: Vec<f64>) -> Self {
+    fn of(responses_s: Vec<f64>, shares: &[f64]) -> Self {
         let mean_s = kendall_stats::mean(&responses_s);
         let sorted_s = sorted(responses_s);
-        Self { mean_s, quantiles_s: QUANTILES.map(|p| quantile_s(&sorted_s, p)) }
+        let quantiles_s = shares.iter().map(|&p| quantile_s(&sorted_s, p)).collect();
+        Self { mean_s, p99_s: quantile_s(&sorted_s, 0.99), quantiles_s }
     }
 }
 

@@ -8,8 +8,8 @@ use kendall_stats::random::{Purpose, exponential, stream, unit};
 use crate::candidate::{Candidate, Conditions};
 use crate::order::Order;
 use crate::{
-    Advice, Baseline, Block, Capacity, KnownStation, NoPrediction, NothingObserved, Observed, Prediction,
-    Predictor, Question,
+    Advice, Baseline, Block, Capacity, Effort, KnownStation, NoPrediction, NothingObserved, Observed,
+    Prediction, Predictor, Question,
 };
 
 const SERVICE_S: f64 = 0.01;
@@ -146,6 +146,23 @@ fn other_servers_and_another_order_are_predicted_too() {
             && overload.to_string().contains("exceeds the capacity of"),
         "{overload}"
     );
+}
+
+#[test]
+fn less_effort_answers_the_same_question_more_roughly() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let predictor = truth.predictor();
+    let question = Question::at(0.7 * truth.capacity_per_s(), 20_000);
+    let full = predictor.predict(&question).unwrap();
+    let shares = [0.25, 0.5, 0.9, 0.95, 0.99, 0.999];
+    let fine = predictor.predict_within(&question, Effort::FULL, &shares).unwrap();
+    assert_eq!((&fine.quantiles[1..], &fine.advice), (&full.quantiles[..], &full.advice));
+    let preview = Effort { draws: 30, most_simulated: 4_000 };
+    let rough = predictor.predict_within(&question, preview, &[0.5]).unwrap();
+    assert_eq!((rough.requests, rough.capacity_per_s, rough.advice), (20_000, full.capacity_per_s, None));
+    near(rough.mean_s, full.mean_s.value, 0.1);
+    let none = Effort { draws: 0, most_simulated: 0 };
+    assert!(predictor.predict_within(&question, none, &[]).unwrap().mean_s.value > 0.0);
 }
 
 #[test]

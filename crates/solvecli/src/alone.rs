@@ -7,9 +7,9 @@ use kendall_analysis::Modelling;
 use kendall_report::picture;
 use kendall_simulation::{NetworkAnswer, SimulationError};
 use kendall_station::{Answer, Arrivals, Network, Station};
-use kendall_stats::number::significant;
+use kendall_stats::number::{significant, time};
 use kendall_theory::closed::Bounds;
-use kendall_theory::{NoFormula, closed_network, formula, sweep};
+use kendall_theory::{Line, NoFormula, closed_network, formula, sweep};
 
 use crate::ask::{AnswerMethod, Solve};
 use crate::run::{RunOptions, is_plain};
@@ -21,13 +21,17 @@ use crate::{approximation, scenario, table};
 /// # Errors
 /// Fails where a figure or a trace cannot be written, and on bounds of an open station.
 pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCode> {
-    let by_formula = options.asks(AnswerMethod::Formula).then(|| formula(station));
+    let delay_s = options.delay.unwrap_or(0.0);
+    let behind = Station { arrivals: station.arrivals.behind(delay_s), ..station.clone() };
+    let delayed = |answer: Answer| answer.delayed(delay_s, station.mean_weight());
+    let by_formula = options.asks(AnswerMethod::Formula).then(|| formula(&behind).map(delayed));
     let simulated =
-        options.asks(AnswerMethod::Simulation).then(|| Simulated::of(station, &options.run)).transpose()?;
+        options.asks(AnswerMethod::Simulation).then(|| Simulated::of(&behind, &options.run)).transpose()?;
     let unstable =
         matches!(by_formula, Some(Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. })))
             || matches!(simulated, Some(Simulated { overall: Err(SimulationError::Unstable { .. }), .. }));
-    let (by_simulation, events) = simulated.map_or((None, None), |it| (Some(it.overall), it.events));
+    let (by_simulation, events) =
+        simulated.map_or((None, None), |it| (Some(it.overall.map(delayed)), it.events));
     let shortfall = by_simulation.iter().flatten().find_map(|answer| options.run.shortfall(answer));
     let approximations =
         options.approximations.then(|| kendall_theory::approximations(station)).transpose()?;
@@ -35,12 +39,17 @@ pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCo
     let (by_formula, by_simulation) = (by_formula.map(Modelling::from), by_simulation.map(Modelling::from));
     options.figure.draw(|| {
         let [formula, simulation] = [&by_formula, &by_simulation].map(|way| way.as_ref()?.answer());
-        picture::station(station.to_string(), sweep(station).as_ref(), formula, simulation)
+        let line = sweep(&behind).map(|line| Line {
+            points: line.points.into_iter().map(|(load, answer)| (load, delayed(answer))).collect(),
+            ..line
+        });
+        picture::station(station.to_string(), line.as_ref(), formula, simulation)
     })?;
     if options.json {
         kendall_stdio::json(&serde_json::json!({
             "station": station,
             "notation": station.to_string(),
+            "delay_s": options.delay,
             "offered_utilisation": station.offered_utilisation(),
             "stable_below_per_s": stable_below_per_s(station),
             "formula": by_formula.as_ref().map(|way| answer_json(station, way)),
@@ -51,6 +60,9 @@ pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCo
         }))?;
     } else {
         let mut lines = table::station(station, by_formula.as_ref(), by_simulation.as_ref());
+        if let Some(delay_s) = options.delay {
+            lines.insert(1, format!("delay outside {}", time(delay_s)));
+        }
         lines.extend(events.iter().flat_map(table::events));
         lines.extend(stable_below(station).filter(|_| unstable));
         lines.push(String::new());

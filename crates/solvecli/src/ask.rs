@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
+use kendall_stats::quantity::seconds;
 
 use crate::figure::Figure;
 use crate::run::RunOptions;
@@ -15,6 +16,7 @@ Examples:
   kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
   kendall solve M/G/2/50 --arrival-rate 20 --service-time 0.08 --service-scv 3
   kendall solve M/M/4/∞/200 --think-time 5 --service-time 0.2
+  kendall solve M/M/3 --arrival-rate 20 --service-time 0.1 --delay 30ms
   kendall solve M/M/2/PRP --arrival-rate 12 --service-time 0.1 \\
       --class name=urgent,share=0.2,weight=10 --class name=other,share=0.8
   kendall solve M/M/1 M/D/1 M/M/1/PS --rho 0.1..0.95 --figure lecture.pdf --style slides
@@ -54,6 +56,11 @@ pub struct Solve {
 
     #[command(flatten)]
     pub(crate) station: StationOptions,
+
+    /// Time that each request spends outside of the station, such as 20ms on a link there and back: responses take that much longer,
+    /// and users of a closed population send that much later
+    #[arg(long, value_name = "DURATION", value_parser = seconds, conflicts_with_all = ["batch", "models", "bounds", "trace"], help_heading = "The station")]
+    pub(crate) delay: Option<f64>,
 
     #[command(flatten)]
     pub(crate) run: RunOptions,
@@ -95,7 +102,9 @@ impl Solve {
     /// A model and a batch take everything as inputs, and give numbers.
     pub(crate) fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
         ensure!(!self.figure.is_asked(), "--figure draws stations and networks, not {question}");
-        let unused = self.station == StationOptions::default() && self.run == RunOptions::default();
+        let unused = self.station == StationOptions::default()
+            && self.run == RunOptions::default()
+            && self.delay.is_none();
         ensure!(
             unused,
             "{question} takes its inputs as key=value arguments or JSON, not as options of a station"

@@ -33,6 +33,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
         return scenario::solve(Path::new(question), options);
     }
     if let Some(parts) = tandem::split(question) {
+        refuse_delay(options)?;
         ensure!(options.inputs.is_empty(), "write stations in series as one quoted argument");
         return tandem::solve(question, &parts, options);
     }
@@ -54,6 +55,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     }
     let sweep = options.station.quantities.sweep()?;
     if sweep.is_some() || !options.inputs.is_empty() {
+        refuse_delay(options)?;
         let words: Vec<&str> =
             std::iter::once(question.as_str()).chain(options.inputs.iter().map(String::as_str)).collect();
         return several::solve(&words, sweep.as_ref(), options);
@@ -69,8 +71,39 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     alone::solve(&station, options)
 }
 
+/// # Errors
+/// Fails where a delay is given.
+fn refuse_delay(options: &Solve) -> anyhow::Result<()> {
+    ensure!(options.delay.is_none(), "--delay needs one station without a range");
+    Ok(())
+}
+
 /// Whether the command line has only a file, without options of a station or a model.
 fn self_contained(options: &Solve) -> bool {
-    let none = options.station == StationOptions::default() && options.inputs.is_empty();
+    let none =
+        options.station == StationOptions::default() && options.inputs.is_empty() && options.delay.is_none();
     none && !options.approximations
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    fn refused(words: &str) -> String {
+        let matches =
+            Solve::augment_args(Command::new("solve")).try_get_matches_from(words.split(' ')).unwrap();
+        solve(&Solve::from_arg_matches(&matches).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_delay_needs_one_station() {
+        let one = "--delay needs one station without a range";
+        assert_eq!(refused("solve M/M/1 M/M/2 --rho 0.5 --delay 1"), one);
+        assert_eq!(refused("solve M/M/1 --rho 0.1..0.5 --delay 20ms"), one);
+        assert!(
+            refused("solve closed_mva D=0.05 Z=1 N=20 --delay 1").contains("not as options of a station")
+        );
+    }
 }

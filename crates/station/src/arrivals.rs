@@ -119,6 +119,25 @@ impl Arrivals {
         }
     }
 
+    /// Returns the arrivals as a station sees them behind a constant delay, in seconds: to it, a user thinks until the next request
+    /// arrives, the way there and back included. Other arrivals stay as they are.
+    #[must_use]
+    pub fn behind(&self, delay_s: f64) -> Self {
+        let longer = |think: &Law| match think.mean_s() {
+            0.0 => Law::Constant { mean_s: delay_s },
+            mean_s => think.with_mean(mean_s + delay_s),
+        };
+        match self {
+            Self::Closed { population, think } => {
+                Self::Closed { population: *population, think: longer(think) }
+            }
+            Self::Attended(users) => {
+                Self::Attended(Attendance { think: longer(&users.think), points: users.points.clone() })
+            }
+            other => other.clone(),
+        }
+    }
+
     /// The expected number of requests in total; `None` for an endless process.
     pub fn expected_in_all(&self) -> Option<f64> {
         match self {
@@ -183,6 +202,15 @@ mod tests {
         let instants: Vec<f64> = Arrivals::poisson(1000.0).instants(3).unwrap().take(100_000).collect();
         let rate = 100_000.0 / instants.last().unwrap();
         assert!((rate / 1000.0 - 1.0).abs() < 5.0 / 100_000f64.sqrt(), "{rate}");
+    }
+
+    #[test]
+    fn behind_a_delay_users_think_for_longer_and_a_stream_stays() {
+        let users = |think| Arrivals::Closed { population: 3, think };
+        let thinking = Law::Exponential { mean_s: 2.0 };
+        assert_eq!(users(thinking).behind(0.5), users(Law::Exponential { mean_s: 2.5 }));
+        assert_eq!(users(Law::Constant { mean_s: 0.0 }).behind(0.5), users(Law::Constant { mean_s: 0.5 }));
+        assert_eq!(Arrivals::poisson(4.0).behind(0.5), Arrivals::poisson(4.0));
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod solution;
 mod tails;
 
 use kendall_station::{
-    Answer, By, Class, ClassAnswer, Discipline, Estimate, Servers, Station, StationError, Summary,
+    Answer, By, Class, ClassAnswer, Discipline, Estimate, Quantile, Servers, Station, StationError, Summary,
 };
 
 pub use approximate::TwoMoments;
@@ -230,6 +230,15 @@ pub fn quantiles(station: &Station, p: f64) -> Result<(f64, f64), NoFormula> {
 pub fn response_quantile(station: &Station, p: f64) -> Result<f64, NoFormula> {
     let (response, _) = solve(station)?.tails.quantiles_at(&[p]);
     response.first().map(|response| response.value_s.value).ok_or(NoFormula::OnlyMeans)
+}
+
+/// Quantiles of the response time at ascending shares between 0 and 1, from one solution of the station; fewer if the method ends before.
+///
+/// # Errors
+/// As [`quantiles`].
+pub fn response_quantiles(station: &Station, shares: &[f64]) -> Result<Vec<Quantile>, NoFormula> {
+    let (response, _) = solve(station)?.tails.quantiles_at(shares);
+    if response.is_empty() { Err(NoFormula::OnlyMeans) } else { Ok(response) }
 }
 
 /// Mean response time, in s, of a request that needs `size_s` at M/G/1 with processor sharing: x/(1 − ρ), whatever the

@@ -21,8 +21,9 @@ pub use approximations::{Approximation, approximations};
 pub use formula::{
     Engset, NetworkFormula, NoFormula, NoNetworkFormula, NodeFormula, Split, TwoMoments, closed_network,
     engset, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,
-    number_at_least, quantiles, response_quantile, response_survival, servers_for_loss, servers_for_p_wait,
-    servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
+    number_at_least, quantiles, response_quantile, response_quantiles, response_survival, servers_for_loss,
+    servers_for_p_wait, servers_for_response, sharing_response_s, split, split_merge_response_s,
+    waiting_survival,
 };
 pub use plan::{Basis, Calibration, NoPlan, Plan, Repeats, Target, Warmup, mm1_waiting_variance, plan};
 pub use sweep::{Along, Line, sweep, sweep_network, sweep_plan};

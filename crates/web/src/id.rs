@@ -41,6 +41,11 @@ impl RunId {
         format!("{}/{}", encoded(&self.experiment), encoded(&self.stamp))
     }
 
+    /// The run as a value in a query.
+    pub(crate) fn query(&self) -> String {
+        encoded(&self.to_string())
+    }
+
     /// The run's folder under the results, if it is a run: a folder with a manifest, and no link leads out of the results.
     /// `results` is a canonical path.
     pub(crate) fn folder(&self, results: &Path) -> Option<PathBuf> {

@@ -22,6 +22,7 @@ mod runs;
 mod server;
 mod site;
 mod watch;
+mod what_if;
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use kendall_analysis::versus::{self, Tabled};
 use kendall_report::picture::Style;
 use kendall_report::versus::shift;
+use kendall_station::{Discipline, Knows};
 use kendall_stats::number::{NONE, significant, time};
 
 use crate::analysis::Compared;
@@ -140,6 +141,38 @@ impl<'a> ComparePage<'a> {
 
     fn side(&self, index: usize) -> &str {
         self.sides[index].as_deref().unwrap_or_default()
+    }
+}
+
+/// The page of a what-if view, whose script fills it in.
+#[derive(Template)]
+#[template(path = "what-if.html")]
+pub(crate) struct WhatIfPage<'a> {
+    pub(crate) build: &'a str,
+    pub(crate) run: Option<RunId>,
+    /// The laws that are offered: the letter and the name.
+    pub(crate) laws: [(&'static str, &'static str); 9],
+    /// The disciplines that are offered: without classes, an order by weight is that of arrival.
+    pub(crate) disciplines: Vec<Discipline>,
+}
+
+impl<'a> WhatIfPage<'a> {
+    pub(crate) fn new(build: &'a str, run: Option<RunId>) -> Self {
+        let laws = [
+            ("M", "exponential"),
+            ("D", "constant"),
+            ("E2", "Erlang, 2 stages"),
+            ("E4", "Erlang, 4 stages"),
+            ("U", "uniform"),
+            ("LN", "log-normal"),
+            ("H2", "hyperexponential"),
+            ("Pa", "Pareto"),
+            ("G", "any, by two moments"),
+        ];
+        let by_weight =
+            |discipline: &Discipline| matches!(discipline.knows(), Knows::Weight | Knows::WeightAndMean);
+        let disciplines = Discipline::ALL.into_iter().filter(|discipline| !by_weight(discipline)).collect();
+        Self { build, run, laws, disciplines }
     }
 }
 

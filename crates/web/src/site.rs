@@ -23,11 +23,12 @@ use crate::events::{MOST_WATCHERS, events};
 use crate::files;
 use crate::heavy::{Heavy, HeavyError};
 use crate::id::RunId;
-use crate::pages::{ComparePage, List, ListPage, Message, ResumePage, RunPage};
+use crate::pages::{ComparePage, List, ListPage, Message, ResumePage, RunPage, WhatIfPage};
 use crate::picture::Pictures;
 use crate::run::{Changed, Run, changed, experiment};
 use crate::runs::Runs;
 use crate::watch::{RunStatus, Watchers};
+use crate::what_if::{self, Detail, FittedRun, FittedRuns, Question, WhatIf};
 
 /// The content security policy of the site's pages: only their own content.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -47,6 +48,9 @@ struct House {
     places: Arc<Semaphore>,
     children: Arc<Children>,
     heavy: Heavy,
+    /// Previews of what-if views, which must not wait for reports.
+    previews: Heavy,
+    fitted: Arc<FittedRuns>,
     leaving: watch::Receiver<bool>,
     /// The build, in the URLs of files that never change within it.
     build: String,
@@ -63,6 +67,8 @@ pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::
         places: Arc::new(Semaphore::new(MOST_WATCHERS)),
         children: Arc::new(Children::new(site.program.clone())),
         heavy: Heavy::new(),
+        previews: Heavy::new(),
+        fitted: Arc::new(FittedRuns::new(site.systems)),
         leaving,
         build: build(),
         site,
@@ -78,6 +84,8 @@ pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::
         .route("/stop/{experiment}/{stamp}", post(stop_run))
         .route("/resume/{experiment}/{stamp}", get(ask_to_resume).post(resume_run))
         .route("/compare", get(compare))
+        .route("/what-if", get(what_if_page))
+        .route("/what-if/answer", get(what_if_answer))
         .route("/assets/{build}/{name}", get(asset))
         .route("/favicon.ico", get(icon))
         .fallback(nothing)
@@ -89,13 +97,14 @@ pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::
 fn build() -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    (STYLE, WEB_CSS, LIST_JS, LIVE_JS, UPLOT_JS, UPLOT_CSS).hash(&mut hasher);
+    (STYLE, WEB_CSS, LIST_JS, LIVE_JS, WHAT_IF_JS, UPLOT_JS, UPLOT_CSS).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
 const WEB_CSS: &str = include_str!("../templates/web.css");
 const LIST_JS: &str = include_str!("../templates/list.js");
 const LIVE_JS: &str = include_str!("../templates/live.js");
+const WHAT_IF_JS: &str = include_str!("../templates/what-if.js");
 
 const ICON: &str = include_str!("../templates/icon.svg");
 
@@ -106,6 +115,7 @@ async fn asset(Path((_, name)): Path<(String, String)>) -> Response {
         "page.css" => files::asset([STYLE, UPLOT_CSS, WEB_CSS].join("\n"), CSS),
         "list.js" => files::asset(LIST_JS, JS),
         "live.js" => files::asset(LIVE_JS, JS),
+        "what-if.js" => files::asset(WHAT_IF_JS, JS),
         "uplot.js" => files::asset(UPLOT_JS, JS),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
@@ -321,6 +331,19 @@ async fn compare(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, R
     }
 }
 
+async fn what_if_page(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, Refusal> {
+    let named = pairs.iter().find(|(key, _)| key == "run");
+    house.html(&WhatIfPage::new(&house.build, named.and_then(|(_, name)| RunId::parse(name))))
+}
+
+async fn what_if_answer(Shared(house): Here, Query(pairs): Pairs) -> Response {
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    match house.what_if(&pairs).await {
+        Ok(answer) => (json, serde_json::json!(answer).to_string()).into_response(),
+        Err((status, why)) => (status, json, serde_json::json!({ "error": why }).to_string()).into_response(),
+    }
+}
+
 async fn nothing(Shared(house): Here) -> Refusal {
     house.missing()
 }
@@ -381,6 +404,44 @@ impl House {
         })
     }
 
+    /// The answer to the question of a what-if view, or the reason why there is no answer.
+    async fn what_if(self: &Arc<Self>, pairs: &[(String, String)]) -> Result<WhatIf, (StatusCode, String)> {
+        let question = Question::of(pairs).map_err(|why| (StatusCode::BAD_REQUEST, why))?;
+        let is = |name, value| pairs.iter().any(|(key, given)| key == name && given == value);
+        let detail = if is("detail", "full") { Detail::Full } else { Detail::Preview };
+        let with_curve = is("curve", "1");
+        let run = match &question.run {
+            None => None,
+            Some(id) => Some(self.fitted_run(id, question.group.clone()).await?),
+        };
+        let lane = if detail == Detail::Full { &self.heavy } else { &self.previews };
+        let answer = lane.work(move || what_if::answer(&question, run.as_deref(), detail, with_curve));
+        answer.await.map_err(refused)
+    }
+
+    /// The fitted run of this identity: kept, or fitted now.
+    async fn fitted_run(
+        self: &Arc<Self>,
+        id: &RunId,
+        group: Option<String>,
+    ) -> Result<Arc<FittedRun>, (StatusCode, String)> {
+        let (runs, fitted, of, named) =
+            (Arc::clone(&self.runs), Arc::clone(&self.fitted), id.clone(), group.clone());
+        let find = move || {
+            let folder = of.folder(runs.results())?;
+            Some((fitted.kept(&of, named.as_deref(), &folder), folder))
+        };
+        let missing = || (StatusCode::NOT_FOUND, format!("run: there is no run {id} here"));
+        let lost = |_| (StatusCode::INTERNAL_SERVER_ERROR, "the run cannot be read".to_owned());
+        let (kept, folder) = spawn_blocking(find).await.map_err(lost)?.ok_or_else(missing)?;
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        let (fitted, of) = (Arc::clone(&self.fitted), id.clone());
+        let fit = self.heavy.work(move || fitted.fitted(&of, group.as_deref(), &folder));
+        fit.await.map_err(refused)
+    }
+
     fn done(&self, id: &RunId, result: Result<(), ActionError>) -> Result<Response, Refusal> {
         match result {
             Ok(()) => Ok(Redirect::to(&format!("/runs/{}/", id.address())).into_response()),
@@ -401,6 +462,16 @@ impl House {
         let page = self.html(&Message { build: &self.build, title, text });
         Refusal::of((status, page))
     }
+}
+
+/// The status and the reason of work that has no result.
+fn refused(error: HeavyError) -> (StatusCode, String) {
+    let status = match error {
+        HeavyError::Failed(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        HeavyError::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        HeavyError::Lost => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, error.to_string())
 }
 
 /// Whether a run has a report of all its finished trials.

@@ -35,4 +35,5 @@ mod textsearch;
 mod transport;
 mod trust;
 mod web;
+mod what_if;
 mod whole_run;

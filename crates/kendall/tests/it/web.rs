@@ -76,7 +76,7 @@ impl Drop for Process {
     }
 }
 
-fn kendall(folder: &Path) -> Command {
+pub(crate) fn kendall(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
     command
         .current_dir(folder)
@@ -109,7 +109,7 @@ fn folder_of_run(folder: &Path) -> PathBuf {
 }
 
 /// The page of a folder's results.
-struct Web {
+pub(crate) struct Web {
     process: Process,
     /// With the token.
     entrance: String,
@@ -119,7 +119,7 @@ struct Web {
 }
 
 impl Web {
-    fn start(folder: &Path, listen: &str) -> Self {
+    pub(crate) fn start(folder: &Path, listen: &str) -> Self {
         let mut command = kendall(folder);
         command.args(["web", "results", "--listen", listen]);
         let mut process = Process(command.stdout(Stdio::piped()).spawn().unwrap());
@@ -129,7 +129,7 @@ impl Web {
         Self { process, url: url.to_owned(), entrance, _stdout: stdout }
     }
 
-    fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.url.trim_start_matches("http://").trim_end_matches('/').parse().unwrap()
     }
 
@@ -145,7 +145,7 @@ fn address(stdout: &mut impl Read) -> String {
     line.trim().strip_prefix("Watch at ").unwrap_or_else(|| panic!("{line:?}")).to_owned()
 }
 
-fn results() -> TempDir {
+pub(crate) fn results() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("results")).unwrap();
     folder

@@ -1,6 +1,7 @@
 //! Tests a site over real connections, with runs made for the purpose.
 
 mod entrance;
+mod what_if;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -242,7 +243,7 @@ fn a_run_says_what_it_is_and_its_text_is_escaped() {
     {
         assert_eq!(site.get(path).status, 404, "{path}");
     }
-    for name in ["page.css", "list.js", "live.js", "uplot.js"] {
+    for name in ["page.css", "list.js", "live.js", "what-if.js", "uplot.js"] {
         let asset = site.get(&format!("/assets/{}/{name}", super::build()));
         assert!(asset.status == 200 && asset.body.len() > 1000, "{name}");
     }

@@ -1,7 +1,7 @@
 //! Takes the pictures of a report that documentation shows and that a reviewer reads: its first screen, each figure in the light on a
 //! wide screen and in the dark on a narrow one, and two trials beside each other.
 //!
-//! `cargo run --example picture -- REPORT.html FOLDER`; `tools/picture` calls it. Needs Chromium (Debian package: chromium).
+//! `cargo run --package kendall-report --example picture -- REPORT.html FOLDER`; `tools/picture` calls it. Needs Chromium (Debian package: chromium).
 
 use std::fs;
 use std::path::{Path, PathBuf};
