@@ -14,6 +14,8 @@
 //!
 //! This crate reads no clock and does no I/O.
 
+mod advice;
+mod arrivals;
 mod baseline;
 mod candidate;
 mod implied;
@@ -27,4 +29,5 @@ mod tests;
 
 pub use baseline::{Baseline, BaselinePrediction};
 pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
-pub use predict::{Advice, Allowed, Effort, NoPrediction, Prediction, Predictor, QUANTILES, Question};
+pub use advice::{Advice, NoPrediction};
+pub use predict::{Allowed, Effort, Prediction, Predictor, QUANTILES, Question};

@@ -3,10 +3,11 @@
 use kendall_evidence::fit::{Slo, SloMeasure};
 use kendall_evidence::{RowClass, Visit};
 use kendall_station::{Discipline, Estimate};
-use kendall_stats::number::significant;
-use kendall_stats::random::{Purpose, exponential, stream};
+use kendall_stats::random::{Purpose, stream};
 use serde::{Deserialize, Serialize};
 
+use crate::advice::{Advice, NoPrediction};
+use crate::arrivals::Gaps;
 use crate::candidate::{Candidate, Conditions, Mix, candidates};
 use crate::observed::Observed;
 use crate::order::Order;
@@ -27,13 +28,15 @@ const LIGHT: f64 = 1e-3;
 const WARMUP: f64 = 0.1;
 /// An interval whose standard deviation is a smaller share of its value is narrow.
 const NARROW: f64 = 0.05;
+/// The scatter of the run itself decides if it is a larger share of the variance than this.
+const MOSTLY: f64 = 0.6;
 /// Runs of one station that show how much runs scatter.
 const REPEATS: u64 = 24;
 
 /// The conditions that a prediction is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Requests per second, as a Poisson process.
+    /// Requests per second. They arrive as measured, at another rate: as a Poisson process, or with the gaps of the measured loads.
     pub rate_per_s: f64,
     /// The requests of the run that the prediction is for: a short run scatters more, and its intervals are wider.
     pub requests: u64,
@@ -114,65 +117,10 @@ pub struct Prediction {
     pub advice: Option<Advice>,
 }
 
-/// A measure that would make the interval of a prediction narrower.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Advice {
-    /// Runs of that length scatter that much; a longer run would measure its quantile better.
-    LongerRun,
-    /// The capacity was not measured.
-    MeasureCapacity,
-    /// The measured loads do not distinguish the stations that may be there.
-    HigherLoad {
-        /// A rate that would.
-        rate_per_s: f64,
-    },
-    /// The law of the service times is not known well enough.
-    MoreRequests,
-}
-
-impl std::fmt::Display for Advice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::LongerRun => f.write_str(
-                "Most of the width of the interval of p99 is the scatter of runs of this length: the predicted run would have to be \
-                 longer, not the measured ones.",
-            ),
-            Self::MeasureCapacity => f.write_str(
-                "The capacity was not measured, and an error of 1 % in it moves the response time near saturation by many per cent: \
-                 measure it with a closed load (kendall load URL --users 64 -d 20s --record results/full) and name that record, too.",
-            ),
-            Self::HigherLoad { rate_per_s } => write!(
-                f,
-                "The measured loads are too low to show how many servers there are and in which order they serve: measure at about {}/s \
-                 as well.",
-                significant(*rate_per_s, 2)
-            ),
-            Self::MoreRequests => f.write_str(
-                "The distribution of service times is known from too few requests: measure the low loads for longer.",
-            ),
-        }
-    }
-}
-
-/// The reason why there is no prediction.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "each variant's message says what it is")]
-pub enum NoPrediction {
-    #[error(
-        "overload: the rate of {}/s exceeds the capacity of {}/s, so the queue would grow as long as the run lasts; predict a lower rate",
-        significant(*.rate_per_s, 4), significant(*.capacity_per_s, 4)
-    )]
-    Overload { rate_per_s: f64, capacity_per_s: f64 },
-    #[error("class {0} of the mix was not measured; measure it first")]
-    UnmeasuredClass(usize),
-    #[error("no rate meets {0}: a single request at an idle server takes longer")]
-    NeverMet(Slo),
-}
-
 /// Everything that the measurements say of a server; each question is then answered without reading them again.
 pub struct Predictor {
     draws: Vec<Draw>,
+    gaps: Gaps,
     lag_s: f64,
     capacity_is_measured: bool,
     classes: Vec<RowClass>,
@@ -188,12 +136,18 @@ impl Predictor {
         let capacity_is_measured = observed.capacity.is_some();
         Self {
             draws,
+            gaps: Gaps::of(&observed.levels),
             lag_s: observed.highest().lag_s(),
             capacity_is_measured,
             classes: observed.classes().to_vec(),
             closed: observed.closed.clone(),
             seed,
         }
+    }
+
+    /// The squared coefficient of variation of the gaps between arrivals, where these are no Poisson process.
+    pub fn arrival_scv(&self) -> Option<f64> {
+        (self.gaps != Gaps::Poisson).then(|| self.gaps.scv())
     }
 
     /// The highest rate that the station sustains under the conditions of a question, in requests per second.
@@ -306,12 +260,9 @@ impl Predictor {
         let counted = question.requests as usize;
         let n = (counted as f64 * (1.0 + WARMUP)) as usize;
         let mut rng = stream(self.seed, Purpose::Arrivals, repeat << 32 | index as u64);
-        let mut now_s = 0.0;
-        let arrive = |_| {
-            now_s += exponential(&mut rng) / question.rate_per_s;
-            Visit { arrival_s: now_s, service_s: 0.0, class: 0 }
-        };
-        let mut visits: Vec<Visit> = (0..n).map(arrive).collect();
+        let arrivals_s = self.gaps.arrivals_s(n, question.rate_per_s, &mut rng);
+        let arrive = |arrival_s| Visit { arrival_s, service_s: 0.0, class: 0 };
+        let mut visits: Vec<Visit> = arrivals_s.into_iter().map(arrive).collect();
         let servers = question.servers.unwrap_or(draw.candidate.servers);
         let mix = self.mix(draw, question)?;
         let service_s = draw.service_s(question, mix.as_ref());
@@ -345,15 +296,18 @@ impl Predictor {
         let typical = (0..p99_s.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
         let again = |repeat| Ok(quantile_s(&sorted(self.simulated_s(question, typical, repeat)?), 0.99));
         let repeats = (1..=REPEATS).map(again).collect::<Result<Vec<f64>, NoPrediction>>()?;
-        let of_the_run = spread(&repeats) / total;
-        Ok(Some(if of_the_run > 0.6 {
-            Advice::LongerRun
+        let of_the_run = spread(&repeats);
+        // Variances of the logarithm are in inverse proportion to the number of requests.
+        let times_longer = |variance: f64| variance / NARROW.powi(2);
+        Ok(Some(if of_the_run > MOSTLY * total {
+            let measured_s = question.requests as f64 / question.rate_per_s;
+            Advice::LongerRun { duration_s: measured_s * times_longer(of_the_run) }
         } else if !self.capacity_is_measured {
             Advice::MeasureCapacity
         } else if self.stations().first().is_some_and(|first| first.share < 0.8) {
             Advice::HigherLoad { rate_per_s: 0.7 * self.capacity_per_s(question)?.value }
         } else {
-            Advice::MoreRequests
+            Advice::MoreRequests { times: times_longer(total - of_the_run).max(2.0) }
         }))
     }
 

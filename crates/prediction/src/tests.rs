@@ -25,12 +25,14 @@ struct Truth {
     heavy: f64,
     stamps: bool,
     closed: Vec<(u32, f64)>,
+    /// Whether requests arrive at equal distances.
+    even: bool,
 }
 
 impl Truth {
     fn new(discipline: Discipline, servers: u32, law: Law, delay_s: f64) -> Self {
         let station = Candidate { order: Order::OneQueue(discipline), servers, delay_s };
-        Self { station, law, heavy_share: 0.0, heavy: 1.0, stamps: false, closed: Vec::new() }
+        Self { station, law, heavy_share: 0.0, heavy: 1.0, stamps: false, closed: Vec::new(), even: false }
     }
 
     fn capacity_per_s(&self) -> f64 {
@@ -44,7 +46,8 @@ impl Truth {
         let mut services = stream(seed, Purpose::Service, 0);
         let mut now_s = 0.0;
         let arrive = |_| {
-            now_s += exponential(&mut arrivals) / (rho * self.capacity_per_s());
+            let gap = if self.even { 1.0 } else { exponential(&mut arrivals) };
+            now_s += gap / (rho * self.capacity_per_s());
             let class = usize::from(unit(&mut services) < self.heavy_share);
             let service_s = self.law.sample(&mut services) * [1.0, self.heavy][class];
             Visit { arrival_s: now_s, service_s, class }
@@ -282,4 +285,14 @@ fn a_speed_that_falls_with_the_number_present_makes_the_interval_reach_the_colla
     let found = Predictor::new(&observed, 1).predict(&Question::at(85.0, 20_000)).unwrap();
     assert_eq!(found.stations[0].station, Order::SharedSpeed.words(1), "{found:?}");
     assert!(found.mean_s.interval.unwrap().1 > 10.0, "{found:?}");
+}
+
+/// D/M/1: the mean response time is S/(1 − σ), where σ = exp(−(1 − σ)/ρ) is 0.7156 at 85 % (Kleinrock 1975, section 6.4).
+#[test]
+fn arrivals_at_equal_distances_are_predicted_as_such() {
+    let poisson = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    assert_eq!(poisson.predictor().arrival_scv(), None);
+    let even = Truth { even: true, ..poisson };
+    assert!(even.predictor().arrival_scv().unwrap() < 0.01);
+    near(even.predict(0.85).mean_s, SERVICE_S / (1.0 - 0.7156), 0.08);
 }

@@ -48,6 +48,9 @@ pub(crate) struct OtherConditions {
 struct Answers<'a> {
     left_out: &'a [String],
     doubts: &'a [String],
+    /// The squared coefficient of variation of the gaps between arrivals, where these are no Poisson process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrival_scv: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     distribution: Option<Prediction>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +88,7 @@ pub(super) fn predict(options: &PredictOptions) -> anyhow::Result<Option<ExitCod
     let answers = Answers {
         left_out: &loads.left_out,
         doubts: &loads.doubts,
+        arrival_scv: predictor.arrival_scv(),
         distribution,
         highest_rate_per_s,
         no_answer,
@@ -151,6 +155,12 @@ fn mix(text: &str, classes: &[String]) -> anyhow::Result<Vec<f64>> {
 
 fn lines(answers: &Answers<'_>, slo: Option<Slo>) -> Vec<String> {
     let mut lines: Vec<String> = answers.left_out.iter().map(|why| format!("Left out: {why}.")).collect();
+    lines.extend(answers.arrival_scv.map(|scv| {
+        format!(
+            "Arrivals: as in the measured loads, whose gaps have a squared coefficient of variation of {} (a Poisson process: 1)",
+            significant(scv, 2)
+        )
+    }));
     lines.extend(answers.distribution.iter().flat_map(distribution));
     lines.extend(
         answers

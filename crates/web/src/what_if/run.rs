@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use kendall_analysis::{LowLoads, MeasuredLoad, low_loads, observe, recorded_loads};
 use kendall_evidence::fit::{Fit, KnownParameters, Load, Question as FitQuestion, fit};
 use kendall_prediction::{Effort, NoPrediction, Prediction, Predictor, Question as Predicted};
-use kendall_station::{Discipline, Estimate, Servers};
+use kendall_station::{Estimate, Servers};
 use kendall_stats::number::{count, counted, list, percent, significant, time};
 use kendall_system::{System, quoted};
 
@@ -212,6 +212,13 @@ impl FittedRun {
                 shown.mean = Some(found.mean_s);
                 shown.distribution.clone_from(&found.quantiles);
                 shown.rows = rows(&found);
+                shown.notes.extend(predictor.arrival_scv().map(|scv| {
+                    format!(
+                        "Requests arrive as in the measured loads: their gaps have a squared coefficient of variation of {} (a Poisson \
+                         process: 1).",
+                        significant(scv, 2)
+                    )
+                }));
                 if found.steady < 1.0 {
                     let share = percent(1.0 - found.steady);
                     shown.notes.push(format!("With probability {share} the rate exceeds the capacity."));
@@ -339,12 +346,9 @@ fn rows(found: &Prediction) -> Vec<TableRow> {
     rows.push(row("utilisation", share_cell(Some(found.utilisation))));
     rows.push(row("service time, mean", time_cell(Some(found.service_s))));
     rows.push(row("delay outside", time_cell(Some(found.delay_s))));
-    let station = |discipline: Discipline, servers: u32, share: f64| {
-        format!("{}, {} ({})", counted(u64::from(servers), "server"), discipline.notation(), percent(share))
-    };
     let likely = found.stations.iter().filter(|allowed| allowed.share >= 0.05);
     let stations: Vec<String> =
-        likely.map(|allowed| station(allowed.discipline, allowed.servers, allowed.share)).collect();
+        likely.map(|allowed| format!("{} ({})", allowed.station, percent(allowed.share))).collect();
     rows.push(row("station", stations.join("; ")));
     rows
 }
