@@ -238,4 +238,33 @@ mod tests {
         let _next = Folder::new().unwrap();
         assert!(!left.exists() && other.path.is_dir());
     }
+
+    /// A program of several threads that is killed ends thread by thread, and its first thread may be the first.
+    #[test]
+    fn the_children_of_a_process_are_found_when_its_first_thread_has_ended() {
+        if !kendall_testbed::has_peer("python3", "--version") {
+            return;
+        }
+        let program = "import ctypes, subprocess, threading, time
+print(subprocess.Popen(['sleep', '60']).pid, flush=True)
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)";
+        let mut parent = std::process::Command::new("python3")
+            .args(["-c", program])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(parent.stdout.as_mut().unwrap()), &mut line).unwrap();
+        let child = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
+        let stat = format!("/proc/{}/stat", parent.id());
+        while !fs::read_to_string(&stat).unwrap().contains(") Z") {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        assert!(is_alive(Pid::from_child(&parent)));
+        assert!(descendants(getpid()).contains(&child));
+        kill_process(child, Signal::KILL).unwrap();
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+    }
 }
