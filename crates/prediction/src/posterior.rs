@@ -52,7 +52,8 @@ pub(crate) struct Posterior<'a> {
 
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
-        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD).powi(2);
+        let drift = observed.capacity.map_or(0.0, |capacity| capacity.relative_sd);
+        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(drift)).powi(2);
         let mut posterior = Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, seed };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));
         let even = posterior.even();
@@ -127,9 +128,9 @@ impl<'a> Posterior<'a> {
             None => 0.0,
         };
         let growth_cost = libm::log1p((growth / BELIEVED_GROWTH).powi(2));
-        // A speed that depends on the number present has more to choose, and alone explains a throughput that falls.
+        // A speed that depends on the number present has a rise and a fall to choose, and alone explains a throughput that falls.
         let order_cost = match self.fitted[at].0.candidate.order {
-            Order::SharedSpeed | Order::SerialSpeed => FREEDOM,
+            Order::SharedSpeed | Order::SerialSpeed => 2.0 * FREEDOM,
             Order::AtMost(_) => FREEDOM + self.fall_cost,
             Order::OneQueue(_) | Order::Turns => self.fall_cost,
         };
