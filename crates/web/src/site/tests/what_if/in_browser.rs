@@ -29,6 +29,15 @@ fn choose(page: &Page, name: &str, value: &str) {
     ));
 }
 
+/// Notes how long previews take, from the request until they are drawn.
+fn watch(page: &Page) {
+    page.eval(
+        "{ const answer = document.getElementById('answer'); window.took = [];
+           new MutationObserver(() => took.push(Number(answer.dataset.previewMs)))
+               .observe(answer, { attributes: true, attributeFilter: ['data-preview-ms'] }); }",
+    );
+}
+
 /// A place on the response plot at a share of its axis, in pixels of the view.
 fn place(page: &Page, share: f64) -> (f64, f64) {
     page.eval("document.getElementById('response').scrollIntoView({ block: 'center' })");
@@ -53,6 +62,8 @@ fn a_station_is_changed_by_mouse_and_keyboard_and_its_address_is_shared() {
     let label = page.text("document.querySelector('#distribution svg').getAttribute('aria-label')");
     assert!(label.contains("99 % at most"), "{label}");
     assert!(page.number("document.querySelectorAll('#distribution path.span').length") > 0.0, "its band");
+
+    watch(&page);
 
     // The mouse drags the marker to half of the axis, which ends at 1.1 times the capacity of 30/s.
     page.drag(place(&page, 0.6), place(&page, 0.5), Held::Nothing);
@@ -84,6 +95,8 @@ fn a_station_is_changed_by_mouse_and_keyboard_and_its_address_is_shared() {
     let closed =
         "kendall solve M/LN/4/∞/10/PS --think-time 1 --service-time 0.1 --service-scv 2 --delay 0.03";
     assert_eq!(command(&page), closed);
+
+    println!("previews of a station took {} ms", page.text("took.join(', ')"));
 
     // Another browser that opens the address sees the same.
     let other = browser.open(&page.text("location.href"));
@@ -117,6 +130,8 @@ fn a_run_is_changed_with_its_measurements_in_view_on_a_narrow_screen_too() {
     let first = command(&page);
     assert!(first.starts_with("kendall predict ") && first.contains("/load/one --rate "), "{first}");
 
+    watch(&page);
+
     // The mouse drags the rate, the keyboard adds a server: the measurements stay.
     page.drag(place(&page, 0.6), place(&page, 0.4), Held::Nothing);
     settled(&page, &format!("document.getElementById('command').textContent !== {first:?}"));
@@ -125,6 +140,8 @@ fn a_run_is_changed_with_its_measurements_in_view_on_a_narrow_screen_too() {
     settled(&page, "document.getElementById('command').textContent.includes('--with-servers 2')");
     assert_eq!(page.number(measured), 2.0);
     assert!(page.number("document.querySelectorAll('#response path.span').length") >= 3.0, "bands of curves");
+
+    println!("previews of a run took {} ms", page.text("took.join(', ')"));
 
     // Another law in place of the measured one is a bare station beside the same measurements.
     choose(&page, "law", "D");
