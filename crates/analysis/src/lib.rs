@@ -54,9 +54,7 @@ pub use finding::kind::Finding;
 pub use finding::reason::{Answers, AssumedLaw, PredictedBy, Reason, Trend};
 pub use finding::severity::Severity;
 pub use finding::tail::TailMiss;
-pub use low_loads::{
-    LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads, recorded_loads,
-};
+pub use low_loads::{LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads, recorded_loads};
 pub use replay::Replayed;
 pub use report::Report;
 pub use report::effects::EffectsSeen;

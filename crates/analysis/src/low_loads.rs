@@ -250,22 +250,34 @@ fn full_load(result: &TrialResult) -> Option<FullLoad> {
     })
 }
 
-/// The most that closed populations got, over those of one size.
+/// The most that closed populations got, over those of one size, in the order of measuring.
 fn capacity(closed: &[FullLoad]) -> Option<Capacity> {
     let of = |users: u64| {
         let same = || closed.iter().filter(move |load| load.users == users);
         let all: Vec<f64> = same().map(|load| load.throughput_per_s).collect();
-        let per_s = mean(&all);
-        let relative_sd = if all.len() > 1 { variance(&all).sqrt() / per_s } else { CAPACITY_SD };
+        let relative_sd = if all.len() > 1 { variance(&all).sqrt() / mean(&all) } else { CAPACITY_SD };
         let requests = same().map(|load| load.answered as f64).sum::<f64>() / all.len() as f64;
-        Capacity { per_s, relative_sd, blocks: all.len() as u32, requests }
+        Capacity { per_s: recent(&all), relative_sd, blocks: all.len() as u32, requests }
     };
     closed.iter().map(|load| of(load.users)).max_by(|a, b| a.per_s.total_cmp(&b.per_s))
+}
+
+/// The mean, in which each measurement weighs half as much as the next: machines drift within minutes, and what comes is likest to what
+/// was last.
+fn recent(measured: &[f64]) -> f64 {
+    let halved = |level: f64, measured: &f64| f64::midpoint(level, *measured);
+    measured.iter().skip(1).fold(measured.first().copied().unwrap_or_default(), halved)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_capacity_counts_most() {
+        assert_eq!(recent(&[400.0]), 400.0);
+        assert_eq!(recent(&[400.0, 500.0, 460.0]), 0.25 * 400.0 + 0.25 * 500.0 + 0.5 * 460.0);
+    }
 
     #[test]
     fn throughput_that_falls_with_more_users_is_a_reason_to_doubt() {

@@ -175,14 +175,14 @@ impl Validation<'_> {
         let times = if falling_throughput(&points(&light)).is_some() { 1 } else { FULL };
         let users = (times * light.users()).min(MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
-        let mut capacity_per_s = at_full.into_iter().fold(0.0, f64::max);
+        let most_per_s = at_full.into_iter().fold(0.0, f64::max);
+        // The same rates in every round, so that the rounds of one rate are one load.
         for round in 0..self.rounds {
             tell(&ValidationEvent::Round(round + 1));
-            series.round(round, capacity_per_s, users, tell)?;
-            if let Some(measured) = series.observed()?.observed?.capacity() {
-                capacity_per_s = measured.per_s;
-            }
+            series.round(round, most_per_s, users, tell)?;
         }
+        let measured = series.observed()?.observed?.capacity();
+        let capacity_per_s = measured.map_or(most_per_s, |capacity| capacity.per_s);
         let (mut loads, mut no_prediction) = (Vec::new(), Vec::new());
         for (at, share) in self.high.iter().enumerate() {
             // The capacity of this minute.

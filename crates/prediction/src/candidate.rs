@@ -337,8 +337,8 @@ pub(crate) fn candidates(observed: &Observed) -> Vec<Candidate> {
 /// Delays that are tried at first, from none to the shortest response times.
 const DELAYS: u32 = 8;
 
-/// A balancer in turn among more servers than this was not worth the time to try.
-const MOST_TURNS: u32 = 8;
+/// Orders of several queues are tried with at most this many servers.
+const MOST_QUEUES: u32 = 8;
 /// Limits that are tried, in times of the servers.
 const LIMITS: [u32; 3] = [2, 4, 8];
 
@@ -351,8 +351,11 @@ impl Candidate {
         }
         let with = |order, servers| Self { order, servers, ..self };
         let mut variants = Vec::new();
-        if (2..=MOST_TURNS).contains(&self.servers) {
-            variants.push(with(Order::Turns, self.servers));
+        if (2..=MOST_QUEUES).contains(&self.servers) {
+            variants.extend(
+                [Order::Turns, Order::Scattered, Order::ScatteredInOrder]
+                    .map(|order| with(order, self.servers)),
+            );
         }
         variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
         if Speed::of_populations(&observed.closed, self.delay_s).is_some() {
@@ -390,6 +393,10 @@ impl Candidate {
             }
             Order::OneQueue(_) | Order::Turns => None,
             Order::AtMost(limit) => Some(Shared { limit: limit as usize, speed: of_servers() }),
+            Order::Scattered => Some(Shared { limit: usize::MAX, speed: Speed::of_scattered(self.servers) }),
+            Order::ScatteredInOrder => {
+                Some(Shared { limit: self.servers as usize, speed: Speed::of_scattered(self.servers) })
+            }
             Order::SharedSpeed => Some(Shared { limit: usize::MAX, speed: measured() }),
             Order::SerialSpeed => Some(Shared { limit: self.servers as usize, speed: measured() }),
         }

@@ -161,8 +161,15 @@ mod tests {
             Visit { arrival_s: now_s, service_s: 0.01 * exponential(&mut rng), class: 0 }
         };
         let visits: Vec<Visit> = (0..2_000).map(arrive).collect();
-        let orders =
-            [Order::Turns, Order::AtMost(4), Order::AtMost(2), Order::SharedSpeed, Order::SerialSpeed];
+        let orders = [
+            Order::Turns,
+            Order::AtMost(4),
+            Order::AtMost(2),
+            Order::Scattered,
+            Order::ScatteredInOrder,
+            Order::SharedSpeed,
+            Order::SerialSpeed,
+        ];
         for order in orders {
             let station = Candidate { order, servers: 2, delay_s: 0.002 };
             let responses_s = station.responses_s(&visits, &conditions);

@@ -27,7 +27,7 @@ mod score;
 #[cfg(test)]
 mod tests;
 
+pub use advice::{Advice, NoPrediction};
 pub use baseline::{Baseline, BaselinePrediction};
 pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
-pub use advice::{Advice, NoPrediction};
 pub use predict::{Allowed, Effort, Prediction, Predictor, QUANTILES, Question};

@@ -245,7 +245,7 @@ impl Observed {
         }
         let mut blocks = blocks;
         blocks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let of_one_rate = blocks.chunk_by(|a, b| b.0 <= a.0 * 1.02);
+        let of_one_rate = blocks.chunk_by(|a, b| b.0 <= a.0 * 1.05);
         let mut levels: Vec<Level> = of_one_rate
             .filter_map(|same| Level::new(same.iter().map(|(_, block)| block.clone()).collect()))
             .collect();
@@ -284,9 +284,10 @@ impl Observed {
         falls.fold(0.0, f64::max)
     }
 
-    /// Whether the server's timestamps report the service time of every request.
+    /// Whether the server's timestamps report the service time of every request, of a station that is known.
     pub(crate) fn is_stamped(&self) -> bool {
-        self.levels.iter().flat_map(Level::counted).all(|request| request.stamp.is_some())
+        self.known.is_some()
+            && self.levels.iter().flat_map(Level::counted).all(|request| request.stamp.is_some())
     }
 
     /// The capacity, if it was measured.

@@ -15,6 +15,11 @@ pub(crate) enum Order {
     Turns,
     /// At most this many share the servers, as threads share processors; the others wait in the order of arrival.
     AtMost(u32),
+    /// Each request is on a processor drawn at random, whatever the others do, and shares it: threads that wake up where their request
+    /// arrived, and are moved late.
+    Scattered,
+    /// The same, but only as many requests are served at a time as there are servers; the others wait in the order of arrival.
+    ScatteredInOrder,
     /// The speed of the server depends on the number of requests present, and all of them share it: threads that disturb each other,
     /// or work that is done for many at once.
     SharedSpeed,
@@ -30,6 +35,8 @@ impl Order {
             Self::OneQueue(discipline) => format!("{servers} server{plural}, {}", discipline.notation()),
             Self::Turns => format!("{servers} servers with a queue each, arrivals in turn"),
             Self::AtMost(limit) => format!("{servers} server{plural} shared by at most {limit}"),
+            Self::Scattered => format!("{servers} processors, PS, requests on one at random"),
+            Self::ScatteredInOrder => format!("{servers} processors, FIFO, requests on one at random"),
             Self::SharedSpeed => "shared, with a speed that depends on the number present".into(),
             Self::SerialSpeed => "FIFO, with a speed that depends on the number present".into(),
         }
@@ -39,8 +46,8 @@ impl Order {
     pub(crate) fn discipline(self) -> Discipline {
         match self {
             Self::OneQueue(discipline) => discipline,
-            Self::Turns | Self::SerialSpeed => Discipline::Fifo,
-            Self::AtMost(_) | Self::SharedSpeed => Discipline::ProcessorSharing,
+            Self::Turns | Self::ScatteredInOrder | Self::SerialSpeed => Discipline::Fifo,
+            Self::AtMost(_) | Self::Scattered | Self::SharedSpeed => Discipline::ProcessorSharing,
         }
     }
 }
@@ -63,12 +70,19 @@ impl Speed {
         Self((0..TABLED).map(|present| (present as f64).min(servers)).collect())
     }
 
+    /// So many processors, on which requests are placed at random: the mean number of processors that have one.
+    pub(crate) fn of_scattered(servers: u32) -> Self {
+        let m = f64::from(servers);
+        Self((0..TABLED).map(|present| m * (1.0 - libm::pow(1.0 - 1.0 / m, present as f64))).collect())
+    }
+
     /// As closed populations got it: users and requests per second. Of N users with a throughput of X, X times the delay are outside the
     /// station, by Little's law. The speed of a request that is alone is 1. Where throughput falls as users are added, the fall
     /// continues beyond the largest population, by the same power of the number of users, up to [`FALLS_TO`] times as many.
     ///
-    /// `None` where fewer than three populations were measured.
+    /// `None` where fewer than three populations were measured, or not that of one user.
     pub(crate) fn of_populations(closed: &[(u32, f64)], delay_s: f64) -> Option<Self> {
+        closed.first().filter(|first| first.0 == 1)?;
         let present = |&(users, per_s): &(u32, f64)| ((f64::from(users) - per_s * delay_s).max(1e-3), per_s);
         let mut points: Vec<(f64, f64)> = closed.iter().map(present).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
