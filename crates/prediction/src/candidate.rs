@@ -1,11 +1,11 @@
 //! Candidate stations, and the service law that each implies.
 
-use kendall_evidence::{RowClass, Rules, Visit, departures};
+use kendall_evidence::{Rules, Visit, departures};
 use kendall_station::{Discipline, Servers};
 use kendall_stats::random::{Rng, unit};
 
 use crate::implied::{in_order_s, in_turn_s, shared_s};
-use crate::observed::{Block, Capacity, KnownStation, Level, Observed};
+use crate::observed::{Block, Capacity, Conditions, KnownStation, Level, Observed};
 use crate::order::{Order, Shared, Speed, departures_in_turn_s};
 
 /// Service times are drawn in contiguous runs of this many, so that pauses and slow spells stay together.
@@ -17,15 +17,6 @@ pub(crate) struct Candidate {
     pub(crate) order: Order,
     pub(crate) servers: u32,
     pub(crate) delay_s: f64,
-}
-
-/// What the orders of service refer to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Conditions<'a> {
-    /// The classes by number.
-    pub(crate) classes: &'a [RowClass],
-    /// Closed populations: users and requests per second.
-    pub(crate) closed: &'a [(u32, f64)],
 }
 
 /// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
@@ -353,8 +344,7 @@ impl Candidate {
         let mut variants = Vec::new();
         if (2..=MOST_QUEUES).contains(&self.servers) {
             variants.extend(
-                [Order::Turns, Order::Scattered, Order::ScatteredInOrder]
-                    .map(|order| with(order, self.servers)),
+                [Order::Turns, Order::Scattered, Order::ScatteredFifo].map(|order| with(order, self.servers)),
             );
         }
         variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
@@ -394,7 +384,7 @@ impl Candidate {
             Order::OneQueue(_) | Order::Turns => None,
             Order::AtMost(limit) => Some(Shared { limit: limit as usize, speed: of_servers() }),
             Order::Scattered => Some(Shared { limit: usize::MAX, speed: Speed::of_scattered(self.servers) }),
-            Order::ScatteredInOrder => {
+            Order::ScatteredFifo => {
                 Some(Shared { limit: self.servers as usize, speed: Speed::of_scattered(self.servers) })
             }
             Order::SharedSpeed => Some(Shared { limit: usize::MAX, speed: measured() }),

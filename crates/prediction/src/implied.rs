@@ -35,7 +35,7 @@ fn since_free(request: &Request, free_s: &mut f64, delay_s: f64) -> f64 {
     (request.completed_s - start_s).max(LEAST_S)
 }
 
-/// Shared servers: from admission to completion, each request in service receives what the station gives to each with so many present.
+/// Shared servers: from admission to completion, each request in service receives what the station gives to each for the number present.
 pub(crate) fn shared_s(block: &Block, shared: &Shared, delay_s: f64) -> Vec<f64> {
     let requests = &block.requests;
     let mut station =
@@ -115,7 +115,8 @@ mod tests {
     use kendall_stats::random::{Purpose, exponential, stream};
 
     use super::*;
-    use crate::candidate::{Candidate, Conditions};
+    use crate::candidate::Candidate;
+    use crate::observed::Conditions;
     use crate::order::Order;
 
     /// As the client saw visits to a station.
@@ -166,7 +167,7 @@ mod tests {
             Order::AtMost(4),
             Order::AtMost(2),
             Order::Scattered,
-            Order::ScatteredInOrder,
+            Order::ScatteredFifo,
             Order::SharedSpeed,
             Order::SerialSpeed,
         ];

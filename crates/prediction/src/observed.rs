@@ -5,8 +5,6 @@ use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Servers};
 
-use crate::candidate::Conditions;
-
 const NS_PER_S: f64 = 1e9;
 /// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
 const MOST_REQUESTS: usize = 12_000;
@@ -199,6 +197,15 @@ pub struct KnownStation {
     pub discipline: Discipline,
     /// The classes of its requests by number, for their weights.
     pub classes: Vec<RowClass>,
+}
+
+/// What the orders of service refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Conditions<'a> {
+    /// The classes by number.
+    pub(crate) classes: &'a [RowClass],
+    /// Closed populations: users and requests per second.
+    pub(crate) closed: &'a [(u32, f64)],
 }
 
 /// Everything that is known of a server.

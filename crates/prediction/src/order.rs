@@ -11,7 +11,7 @@ use kendall_station::Discipline;
 pub(crate) enum Order {
     /// All are in one queue.
     OneQueue(Discipline),
-    /// Each server has a queue of its own, and arrivals are assigned to them in turn, as by a load balancer.
+    /// Each server has a separate queue, and arrivals are assigned to them in turn, as by a load balancer.
     Turns,
     /// At most this many share the servers, as threads share processors; the others wait in the order of arrival.
     AtMost(u32),
@@ -19,7 +19,7 @@ pub(crate) enum Order {
     /// arrived, and are moved late.
     Scattered,
     /// The same, but only as many requests are served at a time as there are servers; the others wait in the order of arrival.
-    ScatteredInOrder,
+    ScatteredFifo,
     /// The speed of the server depends on the number of requests present, and all of them share it: threads that disturb each other,
     /// or work that is done for many at once.
     SharedSpeed,
@@ -36,7 +36,7 @@ impl Order {
             Self::Turns => format!("{servers} servers with a queue each, arrivals in turn"),
             Self::AtMost(limit) => format!("{servers} server{plural} shared by at most {limit}"),
             Self::Scattered => format!("{servers} processors, PS, requests on one at random"),
-            Self::ScatteredInOrder => format!("{servers} processors, FIFO, requests on one at random"),
+            Self::ScatteredFifo => format!("{servers} processors, FIFO, requests on one at random"),
             Self::SharedSpeed => "shared, with a speed that depends on the number present".into(),
             Self::SerialSpeed => "FIFO, with a speed that depends on the number present".into(),
         }
@@ -46,7 +46,7 @@ impl Order {
     pub(crate) fn discipline(self) -> Discipline {
         match self {
             Self::OneQueue(discipline) => discipline,
-            Self::Turns | Self::ScatteredInOrder | Self::SerialSpeed => Discipline::Fifo,
+            Self::Turns | Self::ScatteredFifo | Self::SerialSpeed => Discipline::Fifo,
             Self::AtMost(_) | Self::Scattered | Self::SharedSpeed => Discipline::ProcessorSharing,
         }
     }
@@ -65,12 +65,12 @@ const STEEPEST: f64 = -0.5;
 pub(crate) struct Speed(Vec<f64>);
 
 impl Speed {
-    /// So many servers of one speed.
+    /// This number of servers of one speed.
     pub(crate) fn of_servers(servers: f64) -> Self {
         Self((0..TABLED).map(|present| (present as f64).min(servers)).collect())
     }
 
-    /// So many processors, on which requests are placed at random: the mean number of processors that have one.
+    /// This number of processors, on which requests are placed at random: the mean number of processors that have one.
     pub(crate) fn of_scattered(servers: u32) -> Self {
         let m = f64::from(servers);
         Self((0..TABLED).map(|present| m * (1.0 - libm::pow(1.0 - 1.0 / m, present as f64))).collect())
@@ -106,7 +106,7 @@ impl Speed {
         Some(Self((0..TABLED).map(|present| if present == 0 { 0.0 } else { speed(present) }).collect()))
     }
 
-    /// Of so many such servers, among which requests are divided evenly.
+    /// Of this number of such servers, among which requests are divided evenly.
     pub(crate) fn times(self, servers: u32) -> Self {
         let n = servers as usize;
         let speed = |present: usize| {

@@ -131,7 +131,7 @@ impl<'a> Posterior<'a> {
         // A speed that depends on the number present has a rise and a fall to choose, and alone explains a throughput that falls.
         let order_cost = match self.fitted[at].0.candidate.order {
             Order::SharedSpeed | Order::SerialSpeed => 2.0 * FREEDOM,
-            Order::AtMost(_) | Order::Scattered | Order::ScatteredInOrder => FREEDOM + self.fall_cost,
+            Order::AtMost(_) | Order::Scattered | Order::ScatteredFifo => FREEDOM + self.fall_cost,
             Order::OneQueue(_) | Order::Turns => self.fall_cost,
         };
         INDEPENDENT * scored as f64 * excess + growth_cost + order_cost

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::{Advice, NoPrediction};
 use crate::arrivals::Gaps;
-use crate::candidate::{Candidate, Conditions, Mix, candidates};
-use crate::observed::Observed;
+use crate::candidate::{Candidate, Mix, candidates};
+use crate::observed::{Conditions, Observed};
 use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
 

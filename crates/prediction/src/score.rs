@@ -8,8 +8,8 @@
 use kendall_evidence::Visit;
 use kendall_stats::random::{Purpose, stream};
 
-use crate::candidate::{Conditions, Fitted, Services};
-use crate::observed::{Level, Observed};
+use crate::candidate::{Fitted, Services};
+use crate::observed::{Conditions, Level, Observed};
 
 /// How many times the held-out load goes through a candidate.
 const MEMBERS: usize = 6;

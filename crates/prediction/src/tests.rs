@@ -5,7 +5,8 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Estimate, Law, Servers};
 use kendall_stats::random::{Purpose, exponential, stream, unit};
 
-use crate::candidate::{Candidate, Conditions};
+use crate::candidate::Candidate;
+use crate::observed::Conditions;
 use crate::order::Order;
 use crate::{
     Advice, Baseline, Block, Capacity, Effort, KnownStation, NoPrediction, NothingObserved, Observed,
