@@ -167,7 +167,7 @@ fn watching_costs_little_and_says_how_much() {
         let planned = WATCHED.as_secs_f64() / cost.every_s;
         let share = (cost.samples + cost.skipped) as f64 / planned;
         let is_cheap = cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64();
-        if (0.1..1.5).contains(&share) && is_cheap { Ok(()) } else { Err(format!("{cost:?}")) }
+        if (0.05..1.5).contains(&share) && is_cheap { Ok(()) } else { Err(format!("{cost:?}")) }
     });
 }
 
