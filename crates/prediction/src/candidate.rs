@@ -330,6 +330,8 @@ const DELAYS: u32 = 8;
 
 /// Orders of several queues are tried with at most this many servers.
 const MOST_QUEUES: u32 = 8;
+/// A speed that depends on the number of requests present is tried where throughput falls by more than this, and twice the drift.
+const LEAST_FALL: f64 = 0.15;
 /// Limits that are tried, in times of the servers.
 const LIMITS: [u32; 3] = [2, 4, 8];
 
@@ -348,7 +350,9 @@ impl Candidate {
             );
         }
         variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
-        if Speed::of_populations(&observed.closed, self.delay_s).is_some() {
+        // Noise of a curve would be taken for a fall that no server has.
+        let falls = observed.fall() > LEAST_FALL.max(2.0 * observed.drift());
+        if falls && Speed::of_populations(&observed.closed, self.delay_s).is_some() {
             variants.extend([Order::SharedSpeed, Order::SerialSpeed].map(|order| with(order, 1)));
         }
         variants

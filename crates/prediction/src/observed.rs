@@ -281,6 +281,11 @@ impl Observed {
         self
     }
 
+    /// The relative standard deviation between measurements of the capacity.
+    pub(crate) fn drift(&self) -> f64 {
+        self.capacity.map_or(0.0, |capacity| capacity.relative_sd)
+    }
+
     /// By how much throughput falls as users are added, as a difference of logarithms.
     pub(crate) fn fall(&self) -> f64 {
         let mut most_per_s: f64 = 0.0;

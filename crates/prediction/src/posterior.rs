@@ -52,8 +52,7 @@ pub(crate) struct Posterior<'a> {
 
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
-        let drift = observed.capacity.map_or(0.0, |capacity| capacity.relative_sd);
-        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(drift)).powi(2);
+        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.drift())).powi(2);
         let mut posterior = Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, seed };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));
         let even = posterior.even();
