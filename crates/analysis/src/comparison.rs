@@ -14,7 +14,7 @@ use crate::table::Table;
 use kendall_stats::number::{NONE, list, significant};
 
 /// Pairs that are listed; more are only counted.
-const TOLD: usize = 6;
+const MOST_PAIRS: usize = 6;
 
 /// A comparison of two tables, with its result in words.
 pub struct Comparison {
@@ -191,6 +191,6 @@ fn sentences(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<St
             pair.second, pair.first
         )
     };
-    sentences.extend(of(Order::Other).take(TOLD).map(sentence));
+    sentences.extend(of(Order::Other).take(MOST_PAIRS).map(sentence));
     sentences
 }

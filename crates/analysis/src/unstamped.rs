@@ -16,7 +16,7 @@ use crate::thin::thinned;
 /// Lone requests that are kept.
 const KEPT: usize = 500;
 /// The file in the folder of a run that keeps what calibration measured.
-pub const BEFOREHAND: &str = "beforehand.json";
+pub const CALIBRATION_FILE: &str = "beforehand.json";
 
 /// The calibration of a server without stamps, for one combination of server and workload settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl ServerCalibration {
     /// # Errors
     /// Fails where its file cannot be read.
     pub fn read(run: &RunFolder) -> Result<Vec<Self>, RecordError> {
-        let file = run.folder().join(BEFOREHAND);
+        let file = run.folder().join(CALIBRATION_FILE);
         if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kendall_analysis::unstamped::{BEFOREHAND, ServerCalibration};
+use kendall_analysis::unstamped::{CALIBRATION_FILE, ServerCalibration};
 use kendall_archive::live::LiveState;
 use kendall_archive::{Manifest, utc_now, write_json};
 use kendall_experiment::{ANSWER, Capacity, Schedule, Trial, settings};
@@ -243,7 +243,7 @@ impl Lab {
             let found = found.map_err(|source| self.failed(&folder, source))?;
             drop(fs::remove_dir_all(&folder));
             known.push(ServerCalibration { settings: settings(combination), found });
-            write_json(&self.run.folder().join(BEFOREHAND), &known)?;
+            write_json(&self.run.folder().join(CALIBRATION_FILE), &known)?;
         }
         Ok(known)
     }
