@@ -10,7 +10,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use kendall_files::append;
-use rustix::process::{Pid, Signal, geteuid, getpid, kill_process, set_child_subreaper};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, geteuid, getpid, kill_process, set_child_subreaper, wait};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -21,6 +22,8 @@ use tokio::time::{Instant, sleep, timeout};
 const START_WITHIN: Duration = Duration::from_secs(60);
 /// The time after which remaining processes are killed.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
+/// The time that killed processes get to end.
+const KILL_WITHIN: Duration = Duration::from_secs(1);
 /// The prefix of the names of the folders.
 const FOLDER: &str = "kendall-http-";
 const LOCK: &str = "lock";
@@ -51,7 +54,7 @@ pub enum HostError {
 /// `{folder}` for an empty folder. Calls `ready` once it accepts connections, and stops it at SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Fails if the server cannot be started, accepts no connection for 15 seconds, or exits.
+/// Fails if the server cannot be started, accepts no connection for a minute, or exits.
 pub fn host(command: &str, listen: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), HostError> {
     // Orphans of its processes become ours, so that they can be found and ended.
     set_child_subreaper(Some(getpid())).map_err(|error| HostError::Watch(error.into()))?;
@@ -125,21 +128,27 @@ fn free(listen: SocketAddr) -> Result<SocketAddr, HostError> {
 async fn end_all() {
     let deadline = Instant::now() + STOP_WITHIN;
     let mut signalled = Vec::new();
-    loop {
-        let running = descendants(getpid());
-        if running.is_empty() {
-            return;
-        }
+    while has_children() && Instant::now() < deadline + KILL_WITHIN {
         let late = Instant::now() > deadline;
+        let running = descendants(getpid());
         for &pid in running.iter().filter(|pid| late || !signalled.contains(*pid)) {
             // It may have ended since.
             let _ = kill_process(pid, if late { Signal::KILL } else { Signal::TERM });
         }
-        if late {
-            return;
-        }
         signalled = running;
         sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Whether this process has any child, those that have ended apart. As orphans become its children, one that has none has no descendants
+/// either; a walk through the processes may miss one that is handed on meanwhile.
+fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
     }
 }
 
