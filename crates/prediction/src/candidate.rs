@@ -8,8 +8,12 @@ use crate::implied::{in_order_s, in_turn_s, shared_s};
 use crate::observed::{Block, Capacity, Conditions, KnownStation, Level, Observed};
 use crate::order::{Order, Shared, Speed, departures_in_turn_s};
 
-/// Service times are drawn in contiguous runs of this many, so that pauses and slow spells stay together.
-const RUN: usize = 16;
+/// Service times are drawn in contiguous runs of at least this many, so that pauses stay together.
+const SHORTEST_RUN: usize = 16;
+/// And of at most this many: a level has only some thousands to draw from.
+const LONGEST_RUN: usize = 256;
+/// Service times further apart than the lag at which their correlation falls below this count as independent.
+const UNCORRELATED: f64 = 0.1;
 
 /// A station that may be the server: how many servers, in which order they serve, and the time that requests spend elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +77,8 @@ pub(crate) struct Services {
     classes: Vec<u32>,
     /// Chunks of these with their cumulative weights, the last of which is 1.
     chunks: Vec<(f64, std::ops::Range<usize>)>,
+    /// The number of service times in a run.
+    run: usize,
 }
 
 impl Services {
@@ -92,7 +98,8 @@ impl Services {
             }
         }
         chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
-        Self { scaled, classes, chunks }
+        let run = levels.iter().map(|level| run_of(&level.services_s)).max().unwrap_or(SHORTEST_RUN);
+        Self { scaled, classes, chunks, run }
     }
 
     /// The place of a request from which a run begins.
@@ -106,7 +113,7 @@ impl Services {
     /// Draws service times and classes, with a mean of `mean_s`.
     pub(crate) fn draw(&self, mean_s: f64, rng: &mut Rng, visits: &mut [Visit]) {
         let n = self.scaled.len();
-        for run in visits.chunks_mut(RUN) {
+        for run in visits.chunks_mut(self.run) {
             let start = self.start(rng);
             for (at, visit) in run.iter_mut().enumerate() {
                 let from = (start + at) % n;
@@ -126,6 +133,22 @@ impl Services {
             visit.class = class;
         }
     }
+}
+
+/// The number of service times after which they are as good as independent: twice the lag, in powers of two, at which they are hardly
+/// correlated any more. The speed of a machine changes in spells of some tens of milliseconds, as caches and cores are taken by others.
+fn run_of(services_s: &[f64]) -> usize {
+    let (mean_s, variance) = (kendall_stats::mean(services_s), kendall_stats::variance(services_s));
+    let correlation = |lag: usize| {
+        let pairs = std::iter::zip(services_s, &services_s[lag..]);
+        let products: f64 = pairs.map(|(a, b)| (a - mean_s) * (b - mean_s)).sum();
+        products / (variance * services_s.len() as f64)
+    };
+    let mut run = SHORTEST_RUN;
+    while run < LONGEST_RUN.min(services_s.len()) && correlation(run / 2) >= UNCORRELATED {
+        run *= 2;
+    }
+    run
 }
 
 /// The classes of requests in other proportions than measured.
@@ -447,5 +470,30 @@ impl Observed {
 
     fn delay_step_s(&self) -> f64 {
         0.995 * self.shortest_s() / f64::from(DELAYS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_as_long_as_the_spells_of_the_machine() {
+        let rng = &mut kendall_stats::random::stream(1, kendall_stats::random::Purpose::Sample, 0);
+        let mut services_in_spells_of = |length: usize| -> Vec<f64> {
+            let mut slower = 0.0;
+            let mut service_s = |at: usize| {
+                if at.is_multiple_of(length) {
+                    slower = unit(rng);
+                }
+                1.0 + slower + unit(rng)
+            };
+            (0..16_384).map(&mut service_s).collect()
+        };
+        assert_eq!(run_of(&services_in_spells_of(1)), SHORTEST_RUN);
+        let run = run_of(&services_in_spells_of(40));
+        assert!((32..=128).contains(&run), "{run}");
+        assert_eq!(run_of(&services_in_spells_of(2_000)), LONGEST_RUN);
+        assert_eq!(run_of(&[1.0; 100]), SHORTEST_RUN, "no variance has no correlation");
     }
 }
