@@ -1,6 +1,6 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo test lint bench accuracy soak fuzz faults
+.PHONY: demo test lint wheel bench accuracy soak fuzz faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -27,10 +27,16 @@ lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+# The Python package as a wheel in target/wheels, tested in a clean virtual environment.
+wheel:
+	@./tools/install
+	./tools/wheel
+
 # Speed on this machine, written to docs/benchmarks.md. `make bench ONLY="curve link"` prints some sections, and writes nothing.
 bench:
 	@./tools/install bench
 	cargo build --release --locked --package kendall --package kendall-bench
+	WITHOUT_TESTS=1 ./tools/wheel && target/peers/python/bin/pip install --quiet --force-reinstall target/wheels/kendall-*.whl
 	PATH="$(CURDIR)/target/peers/bin:$$PATH" PEERS_PYTHON="$(CURDIR)/target/peers/python/bin/python" \
 		./target/release/kendall-bench $(ONLY)
 

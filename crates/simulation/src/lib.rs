@@ -14,6 +14,7 @@ mod events;
 mod fifo;
 mod network;
 mod observer;
+mod progress;
 mod section;
 mod settling;
 mod sharing;
@@ -22,6 +23,7 @@ mod trace;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use kendall_station::{Answer, Arrivals, Discipline, Job, Network, NetworkError, Station, StationError};
 use kendall_stats::random::{Purpose, derive};
@@ -29,9 +31,10 @@ use kendall_stats::random::{Purpose, derive};
 use arriving::Arriving;
 pub use network::{
     Counts, NetworkAnswer, NodeAnswer, PhaseAnswer, simulate_conditions, simulate_network,
-    simulate_network_traced,
+    simulate_network_traced, simulate_network_watched,
 };
 use observer::{Figure, Observer, Often, Precision};
+pub use progress::Progress;
 use threads::on_each;
 pub use threads::processors;
 use trace::Sink;
@@ -119,6 +122,8 @@ pub enum SimulationError {
     Crowded { inside: u64, at_s: f64 },
     #[error("the arrivals end after {ends_s} s, so there is no steady state; use independent runs")]
     NoSteadyState { ends_s: f64 },
+    #[error("the simulation was stopped")]
+    Stopped,
 }
 
 /// Runs a station in virtual time until the stop rule ends it, on all processors.
@@ -149,6 +154,19 @@ pub fn simulate_on(
     run(station, stop, seed, Execution::Threads(threads))
 }
 
+/// Runs a station like [`simulate`], with the same answer, while another thread watches its progress and may stop it.
+///
+/// # Errors
+/// As [`simulate`], and [`SimulationError::Stopped`] once stopped.
+pub fn simulate_watched(
+    station: &Station,
+    stop: StopRule,
+    seed: u64,
+    progress: &Arc<Progress>,
+) -> Result<Answer, SimulationError> {
+    run(station, stop, seed, Execution::Watched(progress))
+}
+
 /// Runs a station like [`simulate`], on this thread, and reports every customer as it leaves, warm-up included. The answer is that
 /// of [`simulate`].
 ///
@@ -172,17 +190,35 @@ trait Engine: Send {
     fn run(&mut self, run: u64, observer: &mut Observer, sink: Sink<'_>) -> ControlFlow<()>;
 }
 
-/// How the runs are executed: on several threads, or on this one with a trace.
+/// How the runs are executed: on several threads, on all processors under the eyes of another thread, or on this one with a trace.
 enum Execution<'a> {
     Threads(NonZeroUsize),
+    Watched(&'a Arc<Progress>),
     Traced(&'a mut dyn FnMut(&Traced)),
 }
 
 impl Execution<'_> {
+    fn progress(&self) -> Option<Arc<Progress>> {
+        match self {
+            Self::Watched(progress) => Some(Arc::clone(progress)),
+            Self::Threads(_) | Self::Traced(_) => None,
+        }
+    }
+
+    /// # Errors
+    /// Fails once the simulation is asked to stop.
+    fn go_on(&self) -> Result<(), SimulationError> {
+        match self {
+            Self::Watched(progress) if progress.is_stopped() => Err(SimulationError::Stopped),
+            _ => Ok(()),
+        }
+    }
+
     /// Applies the work to each item.
     fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T, Sink<'_>) + Sync) {
         match self {
             Self::Threads(threads) => on_each(*threads, items, |item| work(item, None)),
+            Self::Watched(_) => on_each(processors(), items, |item| work(item, None)),
             Self::Traced(sink) => items.iter_mut().for_each(|item| work(item, Some(*sink))),
         }
     }
@@ -235,9 +271,14 @@ fn from_empty(
     let runs = runs.max(observer::FEWEST_SECTIONS as u64);
     let in_section = runs.div_ceil(observer::MOST_SECTIONS as u64);
     let sections = (0..runs).step_by(in_section as usize).map(|first| first..(first + in_section).min(runs));
-    let mut sections: Vec<_> = sections.map(|runs| (runs, Observer::of_runs(station, in_section))).collect();
+    let progress = execution.progress();
+    let observer = || Observer::of_runs(station, in_section).watched_by(progress.clone());
+    let mut sections: Vec<_> = sections.map(|runs| (runs, observer())).collect();
     execution.each(&mut sections, |(runs, observer), mut sink| {
         for run in runs {
+            if observer.is_stopped() {
+                return;
+            }
             let arriving = Arriving::limited(station, derive(seed, Purpose::Trial, run), customers);
             let mut engine: Box<dyn Engine> = match station.discipline.shares() {
                 true => Box::new(sharing::Sharing::new(station, arriving)),
@@ -248,9 +289,10 @@ fn from_empty(
                 None => None,
             };
             let _ = engine.run(run, observer, sink);
-            observer.end_run();
+            observer.end_run(customers);
         }
     });
+    execution.go_on()?;
     observer::answer(sections.into_iter().map(|(_, observer)| observer).collect(), station, seed)
 }
 
@@ -272,6 +314,7 @@ fn steady(
     let runs = if saturated.is_some() { 1 } else { runs(station, max_customers) };
     let often = if precision.is_some() { Often::UntilPrecise } else { Often::AtTheEnd };
     let open = !matches!(station.arrivals, Arrivals::Closed { .. } | Arrivals::Sessions(_));
+    let progress = execution.progress();
     let begun = |run: u64| {
         let seed = if runs == 1 { seed } else { derive(seed, Purpose::Trial, run) };
         let arriving = match saturated {
@@ -286,7 +329,8 @@ fn steady(
         } else {
             Box::new(events::EventLoop::new(station, jobs, arriving))
         };
-        let observer = Observer::of_one_among(station, runs as usize, max_customers / runs, often);
+        let observer = Observer::of_one_among(station, runs as usize, max_customers / runs, often)
+            .watched_by(progress.clone());
         Run { number: run, engine, observer, ended: false }
     };
     let mut all: Vec<Run<'_>> = (0..runs).map(begun).collect();
@@ -294,6 +338,7 @@ fn steady(
         execution.each(&mut all, |run, sink| {
             run.ended = run.engine.run(run.number, &mut run.observer, sink).is_continue();
         });
+        execution.go_on()?;
         let observers: Vec<&Observer> = all.iter().map(|run| &run.observer).collect();
         let long = all.iter().any(|run| run.ended || run.observer.is_longest());
         if long || precision.is_some_and(|precision| precision.reached(&observers)) {

@@ -16,13 +16,15 @@ mod spot;
 mod until;
 mod watch;
 
+use std::sync::Arc;
+
 use kendall_station::{Network, Station};
 use kendall_stats::random::{Purpose, derive};
 
 use super::observer::{FEWEST_SECTIONS, Figure, MOST_SECTIONS, Observer, Often, Precision};
 use super::threads::processors;
 use super::trace::{Sink, Traced};
-use super::{Execution, SimulationError, StopRule};
+use super::{Execution, Progress, SimulationError, StopRule};
 pub use answer::{NetworkAnswer, NodeAnswer, PhaseAnswer};
 use spot::Layout;
 pub use watch::Counts;
@@ -69,6 +71,19 @@ pub fn simulate_network(
     seed: u64,
 ) -> Result<NetworkAnswer, SimulationError> {
     run(network, stop, seed, Execution::Threads(processors()))
+}
+
+/// Runs a network like [`simulate_network`], while another thread watches its progress and may stop it.
+///
+/// # Errors
+/// As [`simulate_network`], and [`SimulationError::Stopped`] once stopped.
+pub fn simulate_network_watched(
+    network: &Network,
+    stop: StopRule,
+    seed: u64,
+    progress: &Arc<Progress>,
+) -> Result<NetworkAnswer, SimulationError> {
+    run(network, stop, seed, Execution::Watched(progress))
 }
 
 /// Runs a network like [`simulate_network`], on this thread, and reports every customer as it leaves the network, warm-up
@@ -137,7 +152,8 @@ fn steady(
     // A node never ends the run: this precision is unreachable.
     let of_node = |spot: &spot::Spot| Observer::new(&spot.station, u64::MAX, Some(-1.0));
     let watch = Watch {
-        overall: Observer::of_one_among(&layout.overall, 1, max_customers, often),
+        overall: Observer::of_one_among(&layout.overall, 1, max_customers, often)
+            .watched_by(execution.progress()),
         precision,
         nodes: layout.spots.iter().map(of_node).collect(),
         tally: Tally::new(layout.spots.len()),
@@ -148,6 +164,7 @@ fn steady(
         *ended =
             event_loop::run(layout, watch, event_loop::Run { number: 0, seed, customers: u64::MAX }, sink);
     });
+    execution.go_on()?;
     let [(mut watch, ended)] = only;
     watch.tally.finish(ended?);
     if grows {
@@ -173,9 +190,10 @@ fn from_empty(
 ) -> Result<NetworkAnswer, SimulationError> {
     let runs = runs.max(FEWEST_SECTIONS as u64);
     let in_section = runs.div_ceil(MOST_SECTIONS as u64);
+    let progress = execution.progress();
     let section = |first: u64| {
         let watch = Watch {
-            overall: Observer::of_runs(&layout.overall, in_section),
+            overall: Observer::of_runs(&layout.overall, in_section).watched_by(progress.clone()),
             precision: None,
             nodes: layout.spots.iter().map(|spot| Observer::of_runs(&spot.station, in_section)).collect(),
             tally: Tally::of_runs(layout.spots.len()),
@@ -186,13 +204,16 @@ fn from_empty(
     let mut sections: Vec<_> = (0..runs).step_by(in_section as usize).map(section).collect();
     execution.each(&mut sections, |(numbers, watch, ended), mut sink| {
         for number in numbers {
+            if watch.overall.is_stopped() {
+                return;
+            }
             let seed = derive(seed, Purpose::Trial, number);
             let sink: Sink<'_> = match &mut sink {
                 Some(sink) => Some(&mut **sink),
                 None => None,
             };
             match event_loop::run(layout, watch, event_loop::Run { number, seed, customers }, sink) {
-                Ok(now_s) => watch.end_run(now_s),
+                Ok(now_s) => watch.end_run(now_s, customers),
                 Err(why) => {
                     *ended = Err(why);
                     return;
@@ -200,6 +221,7 @@ fn from_empty(
             }
         }
     });
+    execution.go_on()?;
     let watches = sections.into_iter().map(|(_, watch, ended)| ended.map(|()| watch));
     answer::of(watches.collect::<Result<_, _>>()?, layout, seed)
 }

@@ -5,10 +5,12 @@
 //! separately; the remaining sections are the batches and the sections behind every interval.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use kendall_station::{Answer, Arrivals, By, ClassAnswer, Estimate, Station};
 
 use super::SimulationError;
+use super::progress::Progress;
 use super::section::{FINE, Ledger, Section, Total, estimate};
 use super::settling::{first_section, settling_customers, warm_up_bounds};
 use kendall_stats as statistics;
@@ -95,6 +97,8 @@ pub(super) struct Observer {
     section_runs: u64,
     /// When the current run began: runs are put one behind the other.
     began_s: f64,
+    /// Where another thread follows.
+    progress: Option<Arc<Progress>>,
 }
 
 /// Whether the run has a steady state to wait for, or is measured as a whole.
@@ -178,6 +182,22 @@ impl Observer {
             runs_in_section: 0,
             section_runs: 1,
             began_s: 0.0,
+            progress: None,
+        }
+    }
+
+    /// Reports its customers there, and ends the run once it is asked to stop.
+    pub(super) fn watched_by(self, progress: Option<Arc<Progress>>) -> Self {
+        Self { progress, ..self }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.progress.as_ref().is_some_and(|progress| progress.is_stopped())
+    }
+
+    fn report(&self, customers: u64) {
+        if let Some(progress) = &self.progress {
+            progress.add(customers);
         }
     }
 
@@ -265,8 +285,12 @@ impl Observer {
             return ControlFlow::Continue(());
         }
         self.gather();
+        self.report(self.batch_customers);
         self.batch_left = self.batch_customers;
         self.current.close_batch();
+        if self.is_stopped() {
+            return ControlFlow::Break(());
+        }
         if self.current.customers() < self.section_customers {
             ControlFlow::Continue(())
         } else {
@@ -275,8 +299,9 @@ impl Observer {
     }
 
     /// Ends a run with an empty station.
-    pub(super) fn end_run(&mut self) {
+    pub(super) fn end_run(&mut self, customers: u64) {
         self.gather();
+        self.report(customers);
         self.began_s = self.current.end_s;
         self.runs += 1;
         self.runs_in_section += 1;

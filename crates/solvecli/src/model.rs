@@ -37,29 +37,53 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
     let inputs = read(words)?;
     for key in inputs.keys().filter(|key| !model.takes(key)) {
-        kendall_stdio::note(&format!(
-            "kendall: the model {} has no input {key:?}; it takes {}",
-            model.name, model.inputs
-        ));
+        kendall_stdio::note(&format!("kendall: {}", unknown(model, key)));
     }
-    let quantities = Quantities::of(model, &inputs);
+    let quantities = found(model, &inputs)?;
+    if as_json {
+        kendall_stdio::json(&answer(model, &inputs, &quantities))?;
+    } else {
+        kendall_stdio::out(&text(model, &inputs, &quantities))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every quantity of a model for inputs that are a JSON object, in the form of `--json`.
+///
+/// # Errors
+/// Fails on inputs that are unknown or cannot be read, or for which the model has no quantity.
+pub(crate) fn told(model: &Model, inputs: &str) -> anyhow::Result<Value> {
+    let inputs = Inputs::read(inputs)?;
+    if let Some(key) = inputs.keys().find(|key| !model.takes(key)) {
+        bail!(unknown(model, key));
+    }
+    Ok(answer(model, &inputs, &found(model, &inputs)?))
+}
+
+fn unknown(model: &Model, key: &str) -> String {
+    format!("the model {} has no input {key:?}; it takes {}", model.name, model.inputs)
+}
+
+/// # Errors
+/// Fails where the model has no quantity for these inputs.
+fn found(model: &Model, inputs: &Inputs) -> anyhow::Result<Quantities> {
+    let quantities = Quantities::of(model, inputs);
     if quantities.values.is_empty()
         && let Some((_, why)) = quantities.without.first()
     {
         bail!("{}: {why}", model.name);
     }
-    if as_json {
-        kendall_stdio::json(&json!({
-            "model": model.name,
-            "about": model.about,
-            "inputs": inputs.as_json(),
-            "quantities": quantities.values.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
-            "without": quantities.without.iter().map(|(name, why)| (name.clone(), json!(why.to_string()))).collect::<Map<_, _>>(),
-        }))?;
-    } else {
-        kendall_stdio::out(&text(model, &inputs, &quantities))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(quantities)
+}
+
+fn answer(model: &Model, inputs: &Inputs, quantities: &Quantities) -> Value {
+    json!({
+        "model": model.name,
+        "about": model.about,
+        "inputs": inputs.as_json(),
+        "quantities": quantities.values.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+        "without": quantities.without.iter().map(|(name, why)| (name.clone(), json!(why.to_string()))).collect::<Map<_, _>>(),
+    })
 }
 
 /// Inputs as one JSON object, or as `key=value` words.

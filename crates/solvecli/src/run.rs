@@ -110,6 +110,14 @@ impl RunOptions {
         }
     }
 
+    /// Likewise, but a number of customers without a precision means all of them.
+    pub(crate) fn stop_after_all(&self) -> StopRule {
+        match (self.customers, self.precision, self.replications) {
+            (Some(customers), None, None) => StopRule::customers(customers),
+            _ => self.stop(),
+        }
+    }
+
     /// Simulates a station, and writes the trace that is asked for.
     ///
     /// # Errors

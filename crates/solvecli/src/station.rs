@@ -13,6 +13,15 @@ use crate::values::{Quantities, QuantityOptions};
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
 
+/// What was recorded of a station, in place of files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedLaws {
+    /// The law of its service times; the notation's letter for it is G.
+    pub service: Option<Law>,
+    /// Its arrivals; the notation's letter for them is G.
+    pub arrivals: Option<Arrivals>,
+}
+
 /// Options of a station that Kendall's notation leaves open. A command takes the notation itself as a separate argument.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The station")]
@@ -45,9 +54,17 @@ pub struct StationOptions {
 
     #[command(flatten)]
     conditions: ConditionOptions,
+
+    /// In place of files.
+    #[arg(skip)]
+    given: RecordedLaws,
 }
 
 impl StationOptions {
+    pub(crate) fn with(self, given: RecordedLaws) -> Self {
+        Self { given, ..self }
+    }
+
     /// The station that the notation and the options describe.
     ///
     /// # Errors
@@ -67,8 +84,9 @@ impl StationOptions {
         }
         let classes = self.classes.iter().map(|class| class.class(notation.service, own.service_scv));
         let classes = classes.collect::<anyhow::Result<Vec<_>>>()?;
-        let service = match (&self.services, classes.first()) {
-            (Some(path), _) => recorded_services(path, notation.service)?,
+        let recorded = self.recorded_service(notation.service)?;
+        let service = match (recorded, classes.first()) {
+            (Some(law), _) => law,
             // No request uses the station's own distribution, so it may be that of a class.
             (None, Some(class)) if self.quantities.lacks_service() && self.every_class_has_service() => {
                 class.service.clone().expect("every class has a service time")
@@ -103,9 +121,29 @@ impl StationOptions {
         }
     }
 
+    /// The law of service times that were recorded, where they were.
+    fn recorded_service(&self, kind: Kind) -> anyhow::Result<Option<Law>> {
+        let law = match (&self.given.service, &self.services) {
+            (Some(law), _) => law.clone(),
+            (None, Some(path)) => recorded_services(path)?,
+            (None, None) => return Ok(None),
+        };
+        ensure!(
+            kind == Kind::General,
+            "recorded service times have no named distribution: write G for them, not {kind}"
+        );
+        Ok(Some(law))
+    }
+
     fn arrivals(&self, notation: &Notation, own: &Quantities) -> anyhow::Result<Arrivals> {
-        if let Some(path) = &self.arrivals {
-            return recorded_arrivals(path, notation);
+        match (&self.given.arrivals, &self.arrivals) {
+            (Some(arrivals), _) => return recorded_arrivals(notation).map(|()| arrivals.clone()),
+            (None, Some(path)) => {
+                recorded_arrivals(notation)?;
+                let text = kendall_stdio::read(path)?;
+                return Arrivals::trace(&text).with_context(|| path.display().to_string());
+            }
+            (None, None) => {}
         }
         if let Some(ProfileOption(profile)) = &self.rate_profile {
             let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
@@ -127,8 +165,12 @@ impl StationOptions {
         let shares = self.discipline.or(notation.discipline).is_some_and(Discipline::shares);
         let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
         let open =
-            !self.quantities.states_service_scv() && self.services.is_none() && self.classes.is_empty();
+            !self.quantities.states_service_scv() && !self.has_recorded_services() && self.classes.is_empty();
         shares && poisson && open && notation.service == Kind::General
+    }
+
+    fn has_recorded_services(&self) -> bool {
+        self.services.is_some() || self.given.service.is_some()
     }
 
     fn every_class_has_service(&self) -> bool {
@@ -139,7 +181,7 @@ impl StationOptions {
     pub(crate) fn times_are_relative(&self) -> bool {
         self.quantities.states_utilisation()
             && self.quantities.lacks_service()
-            && self.services.is_none()
+            && !self.has_recorded_services()
             && (self.classes.is_empty() || !self.every_class_has_service())
     }
 
@@ -194,11 +236,7 @@ fn law(kind: Kind, mean_s: f64, scv: Option<f64>, option: &str) -> anyhow::Resul
 }
 
 /// One of the service times of a file, each as likely as the other.
-fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
-    ensure!(
-        kind == Kind::General,
-        "service times from a file have no named distribution: write G for them, not {kind}"
-    );
+fn recorded_services(path: &Path) -> anyhow::Result<Law> {
     let mut samples_s = Vec::new();
     for (number, line) in kendall_stdio::read(path)?.lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with('#') {
@@ -216,16 +254,17 @@ fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
     Law::empirical(samples_s).with_context(|| path.display().to_string())
 }
 
-/// The instants of a file.
-fn recorded_arrivals(path: &Path, notation: &Notation) -> anyhow::Result<Arrivals> {
+/// # Errors
+/// Fails where the notation leaves no place for recorded arrivals.
+fn recorded_arrivals(notation: &Notation) -> anyhow::Result<()> {
     let kind = notation.arrivals;
     ensure!(
         kind == Kind::General,
-        "arrivals from a file have no named distribution: write G for them, not {kind}"
+        "recorded arrivals have no named distribution: write G for them, not {kind}"
     );
     ensure!(
         notation.population.is_none(),
-        "{notation} has a closed population, whose users determine the arrivals: leave out --arrivals"
+        "{notation} has a closed population, whose users determine the arrivals: leave the recorded ones out"
     );
-    Arrivals::trace(&kendall_stdio::read(path)?).with_context(|| path.display().to_string())
+    Ok(())
 }

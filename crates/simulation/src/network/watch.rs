@@ -88,6 +88,9 @@ impl Watch {
     /// Whether the precision is reached, now that the sections of the whole are full; if not, merges them to make space
     /// for as many again.
     pub(super) fn has_enough(&mut self) -> bool {
+        if self.overall.is_stopped() {
+            return true;
+        }
         let precise = self.precision.is_some_and(|precision| precision.reached(&[&self.overall]));
         if self.overall.is_longest() || precise {
             return true;
@@ -96,9 +99,9 @@ impl Watch {
         false
     }
 
-    pub(super) fn end_run(&mut self, now_s: f64) {
-        self.overall.end_run();
-        self.nodes.iter_mut().for_each(Observer::end_run);
+    pub(super) fn end_run(&mut self, now_s: f64, customers: u64) {
+        self.overall.end_run(customers);
+        self.nodes.iter_mut().for_each(|node| node.end_run(0));
         self.tally.end_run(now_s);
     }
 

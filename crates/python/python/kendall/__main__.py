@@ -1,0 +1,5 @@
+"""``python -m kendall`` is the command kendall."""
+
+from kendall._command import main
+
+main()
