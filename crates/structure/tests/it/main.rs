@@ -3,6 +3,7 @@
 mod adding;
 mod doctests;
 mod floors;
+mod licences;
 mod module_cycles;
 mod plain_words;
 mod type_names;
