@@ -68,7 +68,10 @@ impl Ledger {
     /// Fails if the file cannot be opened, is another program's, or another server has it open.
     pub fn open(path: &Path, fresh: CoordinatorId) -> Result<Self, ClusterError> {
         let failed = |reason: String| ClusterError::Ledger { path: path.to_owned(), reason };
-        create(path).map_err(|error| failed(error.to_string()))?;
+        create(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => failed("its folder does not exist; create it".into()),
+            _ => failed(error.to_string()),
+        })?;
         Self::prepare(path, fresh).map_err(|error| {
             let is_busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
             failed(match is_busy {
@@ -212,9 +215,6 @@ fn entry(transaction: &Transaction<'_>, job: JobId) -> rusqlite::Result<LedgerEn
 
 /// Creates an empty file that only its owner can read.
 fn create(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
-    }
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 == 0 { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(0o600)) }
@@ -238,7 +238,7 @@ mod tests {
 
     fn ledger() -> (tempfile::TempDir, Ledger) {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(&folder.path().join("new/ledger.db"), CoordinatorId(u64::MAX - 1)).unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.db"), CoordinatorId(u64::MAX - 1)).unwrap();
         (folder, ledger)
     }
 
@@ -267,7 +267,7 @@ mod tests {
             let rows: i64 = ledger.database.query_row("SELECT count(*) FROM tested", [], |row| row.get(0)).unwrap();
             prop_assert_eq!(rows as usize, expected.parts());
             drop(ledger);
-            let mut again = Ledger::open(&folder.path().join("new/ledger.db"), CoordinatorId(1)).unwrap();
+            let mut again = Ledger::open(&folder.path().join("ledger.db"), CoordinatorId(1)).unwrap();
             prop_assert_eq!(again.begin(JOB).unwrap().tested, expected);
             prop_assert_eq!(again.name(), CoordinatorId(u64::MAX - 1));
         }
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_ledger_has_one_server() {
         let (folder, ledger) = ledger();
-        let path = folder.path().join("new/ledger.db");
+        let path = folder.path().join("ledger.db");
         let error = Ledger::open(&path, CoordinatorId(1)).unwrap_err().to_string();
         assert!(error.contains("another server uses it"), "{error}");
         drop(ledger);
@@ -306,6 +306,8 @@ mod tests {
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
         let error = Ledger::open(&path, CoordinatorId(1)).unwrap_err().to_string();
         assert!(error.contains("not a ledger"), "{error}");
+        let error = Ledger::open(&folder.path().join("missing/ledger.db"), CoordinatorId(1)).unwrap_err().to_string();
+        assert!(error.contains("its folder does not exist"), "{error}");
     }
 
     #[test]

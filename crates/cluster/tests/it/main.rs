@@ -1,5 +1,6 @@
 //! Clusters of real processes and a real nats-server; and the coordinator's logic in virtual time.
 
+mod conservation;
 mod deploy;
 mod kills;
 mod nats;
