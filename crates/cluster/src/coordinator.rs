@@ -258,6 +258,9 @@ impl Coordinator {
         self.progress = now;
         let inside = |range: &Range<u64>| range.start.max(job.whole.start)..range.end.min(job.whole.end);
         let tested: Vec<_> = report.tested.iter().map(inside).filter(|range| !range.is_empty()).collect();
+        if !tested.is_empty() || report.found.is_some() {
+            self.effects.push(Effect::Record { job: id, tested: tested.clone(), found: report.found });
+        }
         for range in &tested {
             job.tested.insert(range.clone());
             for start in job.overlapping(range) {
@@ -270,9 +273,6 @@ impl Coordinator {
                     self.effects.push(Effect::Outcome(id, ChunkOutcome::Absent(chunk.range)));
                 }
             }
-        }
-        if !tested.is_empty() || report.found.is_some() {
-            self.effects.push(Effect::Record { job: id, tested, found: report.found });
         }
         if let Some(value) = report.found
             && job.found.replace(value).is_none()

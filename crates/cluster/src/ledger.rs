@@ -306,7 +306,8 @@ mod tests {
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
         let error = Ledger::open(&path, CoordinatorId(1)).unwrap_err().to_string();
         assert!(error.contains("not a ledger"), "{error}");
-        let error = Ledger::open(&folder.path().join("missing/ledger.db"), CoordinatorId(1)).unwrap_err().to_string();
+        let error =
+            Ledger::open(&folder.path().join("missing/ledger.db"), CoordinatorId(1)).unwrap_err().to_string();
         assert!(error.contains("its folder does not exist"), "{error}");
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kendall_cluster::{
-    BeatMessage, ChunkOutcome, Coordinator, Effect, JobId, Opening, RangeSet, ReportAnswer, ReportMessage, SearchSpec,
-    WorkerId,
+    BeatMessage, ChunkOutcome, Coordinator, Effect, JobId, Opening, RangeSet, ReportAnswer, ReportMessage,
+    SearchSpec, WorkerId,
 };
 use kendall_digest::sha256::digest;
 use proptest::prelude::*;
@@ -72,14 +72,20 @@ impl Books {
                 Effect::Outcome(_, ChunkOutcome::Returned { range, missing }) => {
                     assert_eq!(self.handed.remove(&range.start), Some(range.clone()), "a chunk ends once");
                     assert!(missing.iter().all(|part| part.start >= range.start && part.end <= range.end));
-                    assert!(missing.missing_in(range).iter().all(|part| self.ledger.missing_in(part).is_empty()));
+                    assert!(
+                        missing.missing_in(range).iter().all(|part| self.ledger.missing_in(part).is_empty())
+                    );
                     for part in missing.iter() {
                         self.rest.insert(part);
                     }
                 }
                 Effect::Outcome(_, ChunkOutcome::Found(value)) => panic!("{value} is not an answer"),
                 Effect::Publish { range, .. } => {
-                    assert!(self.handed.values().any(|chunk| chunk.start <= range.start && range.end <= chunk.end));
+                    assert!(
+                        self.handed
+                            .values()
+                            .any(|chunk| chunk.start <= range.start && range.end <= chunk.end)
+                    );
                 }
                 Effect::Purge(_) | Effect::Cancel(..) | Effect::RenewConsumers => {}
             }
