@@ -101,6 +101,7 @@ enum Command {
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
+    Worker(kendall_workercli::Worker),
     // `kendall NAME SUBCOMMAND`, by the rows of the systems.
     #[command(flatten)]
     OfSystem(subcommands::OfSystem),
@@ -154,6 +155,7 @@ fn main() -> ExitCode {
         Command::Peak(options) => peak::peak(&options),
         Command::Validate(options) => validate::validate(&options),
         Command::Serve(served) => serve::serve(served),
+        Command::Worker(options) => kendall_workercli::worker(options),
         Command::OfSystem(command) => subcommands::run(&command),
         Command::Curve(command) => curve(command),
         Command::Chat(command) => chat(command),

@@ -11,10 +11,12 @@ use crate::{
     Algorithm, Config, Dialect, FinderOptions, Parameters, RecoverOptions, RecoverWorkload, SpoolOptions,
     Strategy, Words,
 };
+use kendall_cluster::Cluster;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    Home, Kind, LoadResult, Parameter, Serving, Settings, System, digest_engine, no_limits,
+    CLUSTER, CLUSTER_CA, CLUSTER_CREDS, CLUSTER_LEDGER, Home, Kind, LoadResult, Parameter, Serving, Settings,
+    System, cluster_options, digest_engine, no_limits,
 };
 
 /// The row of this system.
@@ -65,6 +67,10 @@ pub const ROW: System = System {
             kind: Kind::Lines(|mask| Space::new("?l", [mask]).map(drop).map_err(|error| error.to_string())),
             default: None,
         },
+        CLUSTER,
+        CLUSTER_CREDS,
+        CLUSTER_CA,
+        CLUSTER_LEDGER,
         Parameter {
             name: "most-candidates",
             help: "most passwords to try for a request; the server rejects requests that need more",
@@ -225,14 +231,20 @@ fn words(settings: &Settings) -> Result<Arc<Words>, String> {
     Ok(Arc::new(words))
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
+fn serve(
+    server: &Settings,
+    Serving { listen, metrics, stamps, for_trial, ready }: Serving,
+) -> Result<(), String> {
     let whole = |name| server.whole(name).expect("it has a default");
     let mib = |name| whole(name) << 20;
     let count = |name| NonZeroUsize::new(whole(name) as usize).expect("it is at least 1");
     let word = |name| server.word(name).expect("it has a default");
     let masks = server.word("mask").unwrap_or_default().lines();
     let usual = RecoverOptions::new(listen, digest_engine()?);
+    let cluster = cluster_options(server, ROW.name, for_trial)?;
+    let cluster = cluster.map(Cluster::start).transpose().map_err(|error| error.to_string())?;
     let finder = FinderOptions {
+        cluster,
         strategy: word("strategy").parse().expect("its kind checked the strategy"),
         space: Space::new(word("charset"), masks).map_err(|error| error.to_string())?,
         words: words(server)?,

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use kendall_cluster::Cluster;
 use kendall_digest::Engine;
 use kendall_digest::password::Mask;
 use kendall_service::Registry;
@@ -17,6 +18,7 @@ use crate::words::Words;
 mod cache;
 mod derived_metrics;
 mod hunt;
+mod in_mask;
 mod index;
 mod learned;
 mod piece;
@@ -57,6 +59,8 @@ pub struct FinderOptions {
     pub table_length: Option<NonZeroUsize>,
     /// The number of threads that build the table.
     pub table_threads: NonZeroUsize,
+    /// The cluster whose workers try passwords of masks, too.
+    pub cluster: Option<Cluster>,
 }
 
 impl FinderOptions {
@@ -73,6 +77,7 @@ impl FinderOptions {
             table_memory_bytes: 0,
             table_length: None,
             table_threads: available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            cluster: None,
         }
     }
 }
@@ -86,11 +91,12 @@ impl Finder {
     /// # Errors
     /// Fails if a table of the required length does not fit, or the thread that builds it cannot be started.
     pub fn new(options: FinderOptions) -> Result<Self, FinderError> {
-        let FinderOptions { engine, strategy, space, words, most_candidates, .. } = options;
+        let FinderOptions { engine, strategy, space, words, most_candidates, cluster, .. } = options;
         let threads = options.table_threads.get();
         let table = Table::start(engine, &space, options.table_memory_bytes, options.table_length, threads)?;
         Ok(Self(Arc::new(Shared {
             engine,
+            cluster,
             strategy,
             most_candidates,
             dictionary: (strategy != Strategy::Plain).then(|| Dictionary::new(&words)),

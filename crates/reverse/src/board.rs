@@ -33,7 +33,14 @@ pub(crate) struct Board {
     ended: Vec<u64>,
     next_id: u64,
     pub(crate) dismissed: bool,
+    /// The searches of which a cluster has parts.
+    on_cluster: BTreeSet<u64>,
+    /// Those of them that have left the board, with their ends.
+    left: Vec<(u64, SearchEnd)>,
 }
+
+/// The end of a search, if it has ended: with the number, or without one.
+pub(crate) type SearchEnd = Option<Option<u64>>;
 
 /// A part that a member is testing.
 pub(crate) struct Part {
@@ -65,6 +72,9 @@ impl Board {
     pub(crate) fn remove(&mut self, id: u64) {
         let search = self.searches.remove(&id).expect("a search is taken off once");
         self.by_start.remove(&(search.key.start, Reverse(id)));
+        if self.on_cluster.remove(&id) {
+            self.left.push((id, search.ended()));
+        }
         if self.searches.is_empty() {
             self.widest = 0;
         }
@@ -84,6 +94,39 @@ impl Board {
             Some((search.key, search.ended()?))
         };
         ended.into_iter().filter_map(how).collect()
+    }
+
+    /// Notes that a cluster has parts of a search, unless it has left the board.
+    pub(crate) fn put_on_cluster(&mut self, id: u64) -> bool {
+        self.searches.contains_key(&id) && self.on_cluster.insert(id)
+    }
+
+    /// The searches of which a cluster has parts and that have left the board since the last call.
+    pub(crate) fn take_left(&mut self) -> Vec<(u64, SearchEnd)> {
+        mem::take(&mut self.left)
+    }
+
+    /// Notes what is known of a search without a part of it: tested ranges, and the number.
+    pub(crate) fn learn(
+        &mut self,
+        id: u64,
+        tested: impl IntoIterator<Item = Range<u64>>,
+        found: Option<u64>,
+    ) -> News {
+        let Some(search) = self.searches.get_mut(&id) else { return News::None };
+        tested.into_iter().for_each(|range| search.strike_out(&range));
+        if let Some(value) = found {
+            search.find(value);
+        }
+        match search.ended() {
+            Some(_) => News::SomebodyEnded,
+            None => News::None,
+        }
+    }
+
+    /// A search on the board, unless it has left.
+    pub(crate) fn get(&self, id: u64) -> Option<&Search> {
+        self.searches.get(&id)
     }
 
     /// A search on the board.

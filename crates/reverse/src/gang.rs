@@ -19,10 +19,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use kendall_cluster::Cluster;
 use kendall_digest::gpu::{Gpu, GpuError};
 use kendall_digest::sha256::{self, Outcome};
 use kendall_digest::{Engine, Interrupt};
 use kendall_service::{Counter, Interrupt as LeaderInterrupt};
+
+mod remote;
 
 use crate::board::{Board, LEAST_PART, News, Part};
 use crate::options::Sharing;
@@ -43,6 +46,9 @@ const CARD_BATCHES: u64 = 8;
 /// How long a member without work polls for more before it sleeps: waking it would cost other members that long.
 const LOOKOUT: Duration = Duration::from_micros(50);
 
+/// How long the leader waits for a cluster before it returns to the runtime.
+const CLUSTER_WAIT: Duration = Duration::from_millis(20);
+
 /// The leader's index among the members.
 const LEADER: usize = 0;
 
@@ -57,6 +63,7 @@ pub(crate) struct Gang {
 struct Shared {
     engine: Engine,
     sharing: Sharing,
+    has_cluster: bool,
     board: Mutex<Board>,
     /// Signals new work, or the end of the gang.
     news: Condvar,
@@ -109,6 +116,7 @@ impl Gang {
     pub(crate) fn new(
         threads: NonZeroUsize,
         card: Option<Gpu>,
+        cluster: Option<Cluster>,
         engine: Engine,
         sharing: Sharing,
         hashed: Counter,
@@ -119,6 +127,7 @@ impl Gang {
         let shared = Arc::new(Shared {
             engine,
             sharing,
+            has_cluster: cluster.is_some(),
             board: Mutex::default(),
             news: Condvar::new(),
             leader: Mutex::default(),
@@ -134,6 +143,11 @@ impl Gang {
                 card.scan(&part.targets, part.range.clone(), interrupt)
             };
             gang.start(threads.get(), scan)?;
+        }
+        if let Some(cluster) = cluster {
+            let shared = Arc::clone(&gang.shared);
+            let follow = move || shared.follow_on(&cluster);
+            gang.followers.push(thread::Builder::new().name("gang-cluster".into()).spawn(follow)?);
         }
         Ok(gang)
     }
@@ -163,13 +177,14 @@ impl Gang {
         let mut board = shared.board();
         shared.turn_to(&mut board, entry.id);
         let enough = board.search(entry.id).tested().saturating_add(candidates);
+        let mut has_waited = false;
         let lead = loop {
             if let Some(end) = board.search(entry.id).ended() {
                 shared.turn_from(board, entry.id);
                 break Lead::Ended(end);
             }
             let tested = board.search(entry.id).tested();
-            if interrupt.is_raised() || tested >= enough {
+            if interrupt.is_raised() || tested >= enough || has_waited {
                 break Lead::Unfinished(tested - mem::replace(&mut entry.reported, tested));
             }
             board = match shared.take_part(&mut board, entry.id, LEADER) {
@@ -182,7 +197,13 @@ impl Gang {
                 // Other members are testing the last parts, and wake the leader when they enter the outcome.
                 None => {
                     drop(board);
-                    interrupt.wait();
+                    if shared.has_cluster {
+                        // A cluster can need seconds, and the request has a deadline.
+                        interrupt.wait_timeout(CLUSTER_WAIT);
+                        has_waited = true;
+                    } else {
+                        interrupt.wait();
+                    }
                     shared.board()
                 }
             };
@@ -331,15 +352,20 @@ impl Shared {
         }
         let mut board = self.board();
         let news = board.enter(part, outcome);
-        if member != LEADER
-            && let Some(leader) = &*self.leader()
-        {
+        if member != LEADER {
+            self.report(&news);
+        }
+        board
+    }
+
+    /// Reports news to the leader.
+    fn report(&self, news: &News) {
+        if let Some(leader) = &*self.leader() {
             match news {
                 News::SomebodyEnded => leader.raise(),
                 News::None => leader.wake(),
             }
         }
-        board
     }
 }
 
@@ -382,7 +408,7 @@ mod tests {
 
     fn gang(members: usize, sharing: Sharing) -> Gang {
         let members = NonZeroUsize::new(members).unwrap();
-        Gang::new(members, None, Engine::Portable, sharing, Counter::default()).unwrap()
+        Gang::new(members, None, None, Engine::Portable, sharing, Counter::default()).unwrap()
     }
 
     fn key(number: u64, start: u64, end: u64) -> Key {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use kendall_cluster::Cluster;
 use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
 use kendall_service::Config;
@@ -95,6 +96,8 @@ pub struct ReverseOptions {
     pub engine: Engine,
     /// Whether a graphics card searches, too. It joins the threads of [`Execution::SharedChunks`] only.
     pub device: Device,
+    /// The cluster whose workers search, too. It joins the threads of [`Execution::SharedChunks`] only.
+    pub cluster: Option<Cluster>,
     /// With a process per request, the program to run: it has the subcommand [`crate::SEARCH_ONE`] of this system.
     pub program: PathBuf,
     /// With a process per request, the most processes at a time; further requests wait.
@@ -117,6 +120,7 @@ impl ReverseOptions {
             sharing: Sharing::default(),
             engine,
             device: Device::default(),
+            cluster: None,
             program: PathBuf::from("/proc/self/exe"),
             max_processes: NonZeroUsize::new(256).expect("it is not zero"),
             most_candidates: 100_000_000_000,

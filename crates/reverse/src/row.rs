@@ -6,12 +6,13 @@ use std::thread;
 
 use crate::process::{SEARCH_ONE, SYSTEM, search_one};
 use crate::{Config, Execution, Memory, Parameters, ReverseOptions, ReverseWorkload, Sharing, UnknownName};
+use kendall_cluster::Cluster;
 use kendall_digest::gpu::Device;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    Caller, Home, Kind, Parameter, Serving, Settings, Subcommand, SubcommandEnd, Subcommands, System,
-    digest_engine, no_limits,
+    CLUSTER, CLUSTER_CA, CLUSTER_CREDS, CLUSTER_LEDGER, Caller, Home, Kind, Parameter, Serving, Settings,
+    Subcommand, SubcommandEnd, Subcommands, System, cluster_options, digest_engine, no_limits,
 };
 
 /// The row of this system.
@@ -68,6 +69,10 @@ pub const ROW: System = System {
             kind: Kind::Word(|name| name.parse::<Device>().map(drop).map_err(|error| error.to_string())),
             default: Some("auto"),
         },
+        CLUSTER,
+        CLUSTER_CREDS,
+        CLUSTER_CA,
+        CLUSTER_LEDGER,
         Parameter {
             name: "max-processes",
             help: "most processes at a time, with a process per request; further requests wait",
@@ -165,11 +170,20 @@ fn station(server: &Settings) -> (Servers, Discipline) {
     (servers.expect("between 1 and 1024 servers"), discipline)
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
+fn serve(
+    server: &Settings,
+    Serving { listen, metrics, stamps, for_trial, ready }: Serving,
+) -> Result<(), String> {
     let (execution, workers, discipline) = layout(server);
     let count = |name| {
         let value = server.whole(name).and_then(|value| NonZeroUsize::new(value as usize));
         value.expect("it has a default and is at least 1")
+    };
+    let cluster = match cluster_options(server, SYSTEM, for_trial)? {
+        Some(_) if execution != Execution::SharedChunks => {
+            return Err(format!("--cluster needs --execution shared-chunks, not {execution}"));
+        }
+        options => options.map(Cluster::start).transpose().map_err(|error| error.to_string())?,
     };
     let options = ReverseOptions {
         service: Config { workers, discipline, metrics, stamps, ..Config::new(listen) },
@@ -178,6 +192,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
         memory_entries: count("cache-entries"),
         sharing: word(server, "sharing"),
         device: word(server, "device"),
+        cluster,
         max_processes: count("max-processes"),
         most_candidates: server.whole("most-candidates").expect(IS_SET),
         deadline: server.time("deadline").expect(IS_SET),

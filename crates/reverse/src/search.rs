@@ -33,8 +33,8 @@ pub(crate) struct Search {
     pub(crate) key: Key,
     /// The ranges that no member has tested or is testing for this search: disjoint and ascending.
     rest: Vec<Range<u64>>,
-    /// The number of parts that are handed out.
-    out: usize,
+    /// The parts that are handed out.
+    out: Vec<Range<u64>>,
     tested: u64,
     found: Option<u64>,
 }
@@ -42,14 +42,14 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new(key: Key) -> Self {
         let whole = key.start..key.end;
-        Self { key, rest: vec![whole], out: 0, tested: 0, found: None }
+        Self { key, rest: vec![whole], out: Vec::new(), tested: 0, found: None }
     }
 
     /// The end of the search, if it has ended: with the number, or without one.
     pub(crate) fn ended(&self) -> Option<Option<u64>> {
         match self.found {
             Some(value) => Some(Some(value)),
-            None => (self.rest.is_empty() && self.out == 0).then_some(None),
+            None => (self.rest.is_empty() && self.out.is_empty()).then_some(None),
         }
     }
 
@@ -60,7 +60,17 @@ impl Search {
 
     /// Whether a member is testing a part.
     pub(crate) fn is_out(&self) -> bool {
-        self.out > 0
+        !self.out.is_empty()
+    }
+
+    /// The ranges that are neither tested nor handed out.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.rest.iter()
+    }
+
+    /// The ranges that are not tested: those that are handed out, and the rest.
+    pub(crate) fn untested(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.rest.iter().chain(&self.out)
     }
 
     /// The number of candidates that are neither tested nor handed out.
@@ -76,13 +86,13 @@ impl Search {
         if first.is_empty() {
             self.rest.remove(0);
         }
-        self.out += 1;
+        self.out.push(part.clone());
         Some(part)
     }
 
     /// Takes back a part that was handed out, tested up to `tested_to` and no further.
     pub(crate) fn take_back(&mut self, part: Range<u64>, tested_to: u64) {
-        self.out -= 1;
+        self.out.retain(|out| *out != part);
         self.tested += tested_to - part.start;
         if tested_to < part.end {
             let at = self.rest.partition_point(|range| range.start < part.end);

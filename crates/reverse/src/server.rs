@@ -107,7 +107,14 @@ impl Reverse {
         let searchers = match options.execution {
             Execution::SharedChunks => {
                 let card = card(options.device)?;
-                let gang = Gang::new(threads, card, options.engine, options.sharing, hashed.clone());
+                let gang = Gang::new(
+                    threads,
+                    card,
+                    options.cluster,
+                    options.engine,
+                    options.sharing,
+                    hashed.clone(),
+                );
                 Searchers::Gang(
                     gang.map_err(|source| ServiceError::Start { what: "threads that search", source })?,
                 )

@@ -3,6 +3,7 @@
 //!
 //! A system's crate has its [`System`], and the command line lists them. This crate reads no file and opens no socket.
 
+mod cluster;
 mod document;
 mod engine;
 mod law;
@@ -14,6 +15,7 @@ mod settings;
 mod shell;
 mod subcommand;
 
+pub use cluster::{CLUSTER, CLUSTER_CA, CLUSTER_CREDS, CLUSTER_LEDGER, cluster_options};
 pub use document::{chapter, parameter_table, readme_rows, system_rows};
 pub use engine::digest_engine;
 pub use law::{law_kind, named_law};

@@ -52,6 +52,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "kendall validate experiments/validate/node.toml --within 10%",
         ],
     ),
+    ("worker", &["kendall worker --cluster nats://queue.example:4222 --device auto"]),
     ("check", &["kendall check results/quickstart/2026-11-21T04-10-05Z"]),
     (
         "compare",

@@ -6,13 +6,16 @@ use std::time::Instant;
 use std::vec::IntoIter;
 
 use kendall_digest::Interrupt;
-use kendall_digest::password::{Mask, Outcome, Search};
 
+use super::in_mask::{InMask, OnCluster, TrialEnd, TrialOutcome, wait_for_workers};
 use super::learned::Kind;
 use super::piece::{Candidates, Piece};
 use super::query::{FoundPassword, PasswordQuery, PasswordSource};
 use super::shared::Shared;
 use crate::words::rules::Rule;
+
+/// The most candidates of a part that came back from a cluster to try before other parts are served.
+const PART_OF_WAITING: u64 = 100_000;
 
 /// The progress of a search. `tried` counts from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Hunt {
     left_out: u64,
     rest: IntoIter<Piece>,
     now: Option<Now>,
+    /// Parts of which workers have all that is left.
+    waiting: Vec<OnCluster>,
     tried: u64,
 }
 
@@ -48,6 +53,7 @@ pub struct Hunt {
 enum Now {
     Words(InWords),
     Mask(InMask),
+    OnCluster(Box<OnCluster>),
 }
 
 /// The candidates that a rule makes of words: these, from the one at `next` on.
@@ -58,31 +64,9 @@ struct InWords {
     next: usize,
 }
 
-/// The passwords of a mask, from this number on.
-struct InMask {
-    mask: Mask,
-    search: Search,
-    next: u64,
-}
-
-/// The outcome of trying candidates.
-struct TrialOutcome {
-    count: u64,
-    end: TrialEnd,
-}
-
-/// The reason why no more were tried.
-enum TrialEnd {
-    Found(Vec<u8>),
-    /// The part has no more.
-    Done,
-    /// The requested number of candidates was tried, or an interrupt was raised.
-    Enough,
-}
-
 impl Hunt {
     pub(super) fn new(finder: Arc<Shared>, query: PasswordQuery, pieces: Vec<Piece>, left_out: u64) -> Self {
-        Self { finder, query, left_out, rest: pieces.into_iter(), now: None, tried: 0 }
+        Self { finder, query, left_out, rest: pieces.into_iter(), now: None, waiting: Vec::new(), tried: 0 }
     }
 
     /// Tries about `units` more candidates, up to some thousand beyond that, or fewer if it is interrupted, which
@@ -90,11 +74,18 @@ impl Hunt {
     pub fn advance(&mut self, interrupt: &Interrupt, units: u64) -> Progress {
         let until = self.tried.saturating_add(units.max(1));
         while self.tried < until && !interrupt.is_raised() {
+            if let Some(password) = self.ask_workers(interrupt) {
+                return self.found(password);
+            }
             let now = match &mut self.now {
                 Some(now) => now,
                 None => match self.rest.next() {
                     Some((.., candidates)) => self.now.insert(begin(&self.finder, &self.query, candidates)),
-                    None => return self.nowhere(),
+                    None if self.waiting.is_empty() => return self.nowhere(),
+                    None => {
+                        wait_for_workers();
+                        break;
+                    }
                 },
             };
             let start = Instant::now();
@@ -102,8 +93,19 @@ impl Hunt {
             let (kind, TrialOutcome { count, end }) = match now {
                 Now::Words(words) => (Kind::Rules, words.advance(&self.finder, &self.query, interrupt, most)),
                 Now::Mask(mask) => (Kind::Masks, mask.advance(interrupt, most)),
+                Now::OnCluster(part) => match part.advance(interrupt, most) {
+                    (count, Some(end)) => (Kind::Masks, TrialOutcome { count, end }),
+                    (count, None) => {
+                        self.tried += count;
+                        if let Some(Now::OnCluster(part)) = self.now.take() {
+                            self.waiting.push(*part);
+                        }
+                        continue;
+                    }
+                },
             };
-            if count > 0 {
+            // A part on a cluster says nothing about this machine.
+            if count > 0 && !matches!(now, Now::OnCluster(_)) {
                 self.finder.learned.note_time(kind, count, start.elapsed().as_nanos() as f64);
             }
             self.tried += count;
@@ -114,6 +116,24 @@ impl Hunt {
             }
         }
         Progress::More { tried: self.tried }
+    }
+
+    /// Takes in what workers did with the parts that they have. A part that comes back is continued here.
+    fn ask_workers(&mut self, interrupt: &Interrupt) -> Option<Vec<u8>> {
+        let mut at = 0;
+        while let Some(part) = self.waiting.get_mut(at) {
+            let (count, end) = part.advance(interrupt, PART_OF_WAITING);
+            self.tried += count;
+            match end {
+                Some(TrialEnd::Found(password)) => {
+                    self.now = None;
+                    return Some(password);
+                }
+                Some(TrialEnd::Done) => drop(self.waiting.swap_remove(at)),
+                Some(TrialEnd::Enough) | None => at += 1,
+            }
+        }
+        None
     }
 
     fn found(&mut self, password: Vec<u8>) -> Progress {
@@ -138,8 +158,12 @@ fn begin(finder: &Shared, query: &PasswordQuery, candidates: Candidates) -> Now 
             Now::Words(InWords { rule, shortest, longest, next: 0 })
         }
         Candidates::Mask(mask) => {
-            let search = Search::new(finder.engine, &query.hash.target(), &mask);
-            Now::Mask(InMask { mask, search, next: 0 })
+            let (engine, hash) = (finder.engine, &query.hash);
+            let cluster = finder.cluster.as_ref();
+            match cluster.and_then(|cluster| OnCluster::begin(cluster, engine, hash, &mask)) {
+                Some(part) => Now::OnCluster(Box::new(part)),
+                None => Now::Mask(InMask::new(engine, hash, mask)),
+            }
         }
     }
 }
@@ -170,21 +194,6 @@ impl InWords {
             self.next += 1;
         }
         TrialOutcome { count, end: TrialEnd::Done }
-    }
-}
-
-impl InMask {
-    fn advance(&mut self, interrupt: &Interrupt, most: u64) -> TrialOutcome {
-        // Rows that were begun are finished, because that takes no longer.
-        let end = self.next.saturating_add(most).checked_next_multiple_of(self.search.grain());
-        let end = end.unwrap_or(u64::MAX).min(self.mask.size());
-        let (next, end) = match self.search.scan(self.next..end, interrupt) {
-            Outcome::Found { value, .. } => (value + 1, TrialEnd::Found(self.mask.password(value))),
-            Outcome::Stopped { at } => (at, TrialEnd::Enough),
-            Outcome::Absent if end == self.mask.size() => (end, TrialEnd::Done),
-            Outcome::Absent => (end, TrialEnd::Enough),
-        };
-        TrialOutcome { count: next - std::mem::replace(&mut self.next, next), end }
     }
 }
 

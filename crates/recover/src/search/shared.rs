@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use kendall_cluster::Cluster;
 use kendall_digest::Engine;
 use kendall_digest::password::Mask;
 use kendall_service::{Counter, Registry};
@@ -21,6 +22,7 @@ use crate::words::rules::Rule;
 /// The shared state of all searches.
 pub(super) struct Shared {
     pub(super) engine: Engine,
+    pub(super) cluster: Option<Cluster>,
     pub(super) strategy: Strategy,
     pub(super) most_candidates: u64,
     pub(super) space: Space,

@@ -1,0 +1,10 @@
+//! Clusters of real processes and a real nats-server; and the coordinator's logic in virtual time.
+
+mod conservation;
+mod deploy;
+mod kills;
+mod nats;
+mod roles;
+mod searches;
+mod security;
+mod simulation;

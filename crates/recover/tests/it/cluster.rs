@@ -1,0 +1,56 @@
+//! Passwords that a worker on a cluster finds.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use kendall_cluster::{WorkerOptions, work};
+use kendall_digest::gpu::Device;
+use kendall_digest::password::{md5, sha1, sha256};
+use kendall_digest::{Engine, Interrupt};
+use kendall_recover::words::Words;
+use kendall_recover::{Finder, FinderOptions, Hash, PasswordQuery, Progress, Strategy};
+use kendall_testbed::wait_until;
+
+use crate::nats::Nats;
+
+#[test]
+fn hunts_share_masks_with_workers() {
+    let Some(nats) = Nats::start() else { return };
+    let cluster = nats.cluster();
+    let engine = Engine::Portable;
+    let options =
+        WorkerOptions { access: nats.access(), engine, cores: NonZeroUsize::MIN, device: Device::Cpu };
+    thread::spawn(move || work(options, |_| {}));
+    wait_until("the worker is there", || cluster.status().workers == 1);
+    for strategy in [Strategy::Plain, Strategy::Adaptive] {
+        let finder = Finder::new(FinderOptions {
+            strategy,
+            words: Arc::new(Words::of("cab\n".into())),
+            cluster: Some(cluster.clone()),
+            ..FinderOptions::new(engine)
+        });
+        let finder = finder.unwrap();
+        let before = cluster.counters().tested.load(Ordering::Relaxed);
+        let hashes: [fn(&[u8]) -> Hash; 3] =
+            [|word| Hash::Sha1(sha1(word)), |word| Hash::Sha256(sha256(word)), |word| Hash::Md5(md5(word))];
+        for hash in hashes {
+            let find = |word: &[u8]| {
+                let mut hunt = finder.hunt(PasswordQuery { hash: hash(word), lengths: 5..=5 }).unwrap();
+                loop {
+                    match hunt.advance(&Interrupt::new(), 100_000) {
+                        Progress::More { .. } => {}
+                        Progress::Found(found) => break Ok(found.password),
+                        Progress::Nowhere { tried, .. } => break Err(tried),
+                    }
+                }
+            };
+            assert_eq!(find(b"zyxwv"), Ok(b"zyxwv".to_vec()));
+            let tried = find(b"ZYXWV").unwrap_err();
+            assert!((26_u64.pow(5)..26_u64.pow(5) + 1_000_000).contains(&tried), "{tried}");
+        }
+        let by_worker = cluster.counters().tested.load(Ordering::Relaxed) - before;
+        assert!(by_worker > 0 || strategy == Strategy::Adaptive, "{strategy}: the worker tested nothing");
+    }
+}
