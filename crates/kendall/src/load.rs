@@ -207,6 +207,7 @@ pub(crate) fn load(options: &LoadOptions) -> anyhow::Result<ExitCode> {
         let setting = PeakSetting {
             connections: load.connections,
             timeout: load.timeout,
+            threads: load.threads,
             seed,
             servers: servers.clone(),
         };

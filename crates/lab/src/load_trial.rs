@@ -14,6 +14,7 @@ use kendall_experiment::{ANSWER, Load, Probing};
 use kendall_load::{Progress, Workload};
 
 use crate::collect::RowSinks;
+use crate::cores::beside_loaded;
 use crate::live::Live;
 use crate::loading::{Loaded, Loading};
 use crate::stop::{StopRule, TrialPrecision};
@@ -57,7 +58,8 @@ impl LoadTrial<'_> {
     /// Fails where the generator or the watching cannot be set up, or where the record cannot be written.
     pub fn run(&self, progress: &Progress, cancel: &AtomicBool) -> Result<TrialResult, TrialError> {
         let started_utc = utc_now();
-        let plan = self.load.plan(self.capacity_per_s, self.seed);
+        let threads = self.load.threads(beside_loaded(self.servers), self.workload);
+        let plan = self.load.plan(self.capacity_per_s, self.seed, threads);
         let length = self.load.expected(self.capacity_per_s);
         let stop = StopRule {
             precision: self.precision,

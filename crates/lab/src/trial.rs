@@ -12,13 +12,14 @@ use kendall_analysis::trial_result::SCHEMA;
 use kendall_analysis::unstamped::Unstamped;
 use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
 use kendall_archive::TrialWriter;
-use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
+use kendall_experiment::{Combination, Load, Probing, Schedule, Threads, Trial};
 use kendall_link::LinkSettings;
 use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::{RecordError, RequestRow, counts, stamps};
 use kendall_station::{Arrivals, Law};
 
 use crate::collect::RowSinks;
+use crate::cores::beside_trial;
 use crate::disturbance::Look;
 use crate::link::{Bed, Crossing};
 use crate::live::Live;
@@ -130,7 +131,9 @@ impl Bench<'_> {
         let (servers, _) = (self.system.station)(&combination.server);
         // As in the trials, where real-time threads of the generator take processor time from the server.
         let goes_first = combination.load.word("arrivals") != Some("closed");
-        let full = FullLoad { workload: &*workload, goes_first, seed, cancel };
+        let cores = beside_trial(self.system, combination, &server);
+        let threads = Threads::of(&combination.load).number(cores, u32::MAX, &*workload);
+        let full = FullLoad { workload: &*workload, goes_first, threads, seed, cancel };
         let mut population = servers.get().saturating_mul(4);
         let mut most_per_s = full.answered_per_s(population)?;
         // Users wait for much else than another program's server: for the network, for timers, for a second program behind it. So
@@ -185,7 +188,8 @@ impl Bench<'_> {
             None => server.address(),
         };
         let workload = self.workload(reached, combination, trial.seed)?;
-        let plan = load.plan(capacity_per_s, trial.seed);
+        let cores = beside_trial(self.system, combination, &server);
+        let plan = load.plan(capacity_per_s, trial.seed, load.threads(cores, &*workload));
         let offered_per_s = plan.arrivals.rate_per_s();
         if let Some(live) = task.live {
             live.loaded(server.pid(), offered_per_s);
@@ -292,6 +296,7 @@ fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
 struct FullLoad<'a> {
     workload: &'a dyn Workload,
     goes_first: bool,
+    threads: u32,
     seed: u64,
     cancel: &'a AtomicBool,
 }
@@ -305,6 +310,7 @@ impl FullLoad<'_> {
             let plan = Plan {
                 connections: population,
                 goes_first: self.goes_first,
+                threads: self.threads.min(population),
                 ..Plan::lasting(arrivals.clone(), length, self.seed)
             };
             // The system reaches its steady state during the first fifth.
