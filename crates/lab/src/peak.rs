@@ -347,6 +347,7 @@ impl Driver<'_> {
             ..Plan::lasting(arrivals, duration, seed)
         };
         let loading = Loading {
+            agents: None,
             workload: &*workload,
             plan: &plan,
             stop: StopRule { precision: None, expected, warmup, length: duration },

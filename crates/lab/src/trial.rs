@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_agents::{Fleet, Target};
 use kendall_analysis::trial_result::SCHEMA;
 use kendall_analysis::unstamped::Unstamped;
 use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
@@ -23,7 +24,7 @@ use crate::cores::beside_trial;
 use crate::disturbance::Look;
 use crate::link::{Bed, Crossing};
 use crate::live::Live;
-use crate::loading::{Loaded, Loading};
+use crate::loading::{Loaded, Loading, SentByAgents};
 use crate::server::Server;
 use crate::serving::Serving;
 use crate::stop::StopRule;
@@ -75,6 +76,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) bed: Option<&'a Bed>,
     /// The folder that the files of a workload are relative to.
     pub(crate) files: &'a Path,
+    /// The agents that send the requests of trials, if this process does not.
+    pub(crate) fleet: Option<&'a Fleet>,
 }
 
 impl Bench<'_> {
@@ -205,7 +208,12 @@ impl Bench<'_> {
             warmup: warmup::at_most(load.warmup, length),
             length,
         };
+        let agents = self.fleet.map(|fleet| {
+            let settings = combination.workload.rooted(self.system.workload, self.files);
+            SentByAgents::new(fleet, Target::new(self.system, reached, &settings, trial.seed), load)
+        });
         let loading = Loading {
+            agents: agents.as_ref(),
             workload: &*workload,
             plan: &plan,
             stop,

@@ -11,15 +11,17 @@ use kendall_station::Arrivals;
 
 use crate::gate::{Gate, Pass};
 use crate::ledger::{Ledger, Part};
+use crate::part::RunPart;
 use crate::plan::{Plan, Timing};
 use crate::poll::{Exchanges, Lines, SessionLines};
 use crate::privileges::{Privileges, ThreadAccount};
 use crate::progress::Progress;
 use crate::rows::{self, RowBatches};
 use crate::schedule::Budget;
+use crate::sends::Sends;
 use crate::share::Share;
 use crate::summary::{RunSummary, StampedBy};
-use crate::tally::{ClosedLedger, summary};
+use crate::tally::ClosedLedger;
 use crate::workload::{Route, Workload};
 use crate::{poll, task};
 
@@ -71,6 +73,21 @@ pub fn run<T: Send>(
     cancel: &AtomicBool,
     collect: impl FnOnce(RowBatches) -> T + Send,
 ) -> Result<(RunSummary, T), LoadError> {
+    let (part, sends, collected) = run_part(plan, workload, progress, cancel, collect)?;
+    Ok((part.summary(sends), collected))
+}
+
+/// As [`run`], but returns figures that can be added to those of other processes, which make the other shares of the plan.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_part<T: Send>(
+    plan: &Plan,
+    workload: &dyn Workload,
+    progress: &Progress,
+    cancel: &AtomicBool,
+    collect: impl FnOnce(RowBatches) -> T + Send,
+) -> Result<(RunPart, Sends, T), LoadError> {
     check(plan, workload)?;
     let (sinks, batches, sends) = rows::channel(plan.threads as usize);
     let (budget, gate) = (Budget::of(plan), Gate::new(plan.threads, plan.start_ns));
@@ -98,8 +115,15 @@ pub fn run<T: Send>(
             });
         }
         let collected = collector.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let ledgers = ledgers.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok((summary(ledgers, sends), collected))
+        let mut ledgers = ledgers.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+        let ClosedLedger { mut part, sends: mut meter } =
+            ledgers.next().expect("there is at least one thread");
+        for other in ledgers {
+            part.add(&other.part);
+            meter.add_due(&other.sends);
+        }
+        let sends = if plan.threads > 1 { sends.summary(meter) } else { meter.summary() };
+        Ok((part, sends, collected))
     })
 }
 

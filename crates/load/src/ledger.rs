@@ -351,7 +351,7 @@ impl<'a, C> Ledger<'a, C> {
         self.recent.publish_last(self.counts(), self.progress);
         let end_ns = now_ns - self.start_ns;
         self.tally.end_at(end_ns);
-        ClosedLedger { tally: self.tally, span: Span { start_ns: self.start_ns, end_ns, cpu_s, thread } }
+        self.tally.close(Span { start_ns: self.start_ns, end_ns, cpu_s, thread })
     }
 
     /// Ends a request that was never begun.

@@ -13,10 +13,12 @@ mod dialog;
 mod gate;
 mod generator;
 mod ledger;
+mod part;
 mod plan;
 mod poll;
 mod privileges;
 mod progress;
+mod received;
 mod request;
 mod rows;
 mod schedule;
@@ -31,13 +33,17 @@ mod workload;
 
 pub use connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
 pub use dialog::{AnswerRead, ConnectionKind, Dialog, Dialogs, Tls, UNREAD_AT_MOST_BYTES, Wire};
-pub use generator::{LoadError, run};
+pub use generator::{LoadError, run, run_part};
+pub use part::RunPart;
 pub use plan::{Plan, Timing};
 pub use progress::Progress;
+pub use received::{OpenRequests, ReceivedRows, RowsMissing};
 pub use request::{Body, Request, RequestClass, Reuse};
 pub use rows::RowBatches;
 pub use sends::{Dispersion, Sends};
 pub use session::{Opening, OpeningReply, Session, SessionRead, SessionRequest, Sessions};
 pub use share::{NoShare, Share};
-pub use summary::{Lag, LagShare, Little, Priority, RunSummary, StampedBy, ThreadFigures, ThreadUse};
+pub use summary::{
+    AgentFigures, Lag, LagShare, Little, Priority, RunSummary, StampedBy, ThreadFigures, ThreadUse,
+};
 pub use workload::{Route, Workload};

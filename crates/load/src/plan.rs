@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::share::Share;
 
 /// The plan of a run: when requests are due, when to stop, and the limits for each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// When requests are due. A user of a closed population whose request got no answer thinks for at least 1 ms.
     pub arrivals: Arrivals,

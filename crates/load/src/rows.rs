@@ -67,7 +67,7 @@ pub(crate) struct RowSink {
 pub(crate) struct MergedSends(Arc<Mutex<SendMerger>>);
 
 impl MergedSends {
-    /// The statistics of all sends whose rows were taken. `dues` are those of the schedule.
+    /// The statistics of all sends whose rows were taken. `dues` has when requests were due.
     pub(crate) fn summary(self, dues: Meter) -> Sends {
         let mut merger = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *merger).summary(dues)

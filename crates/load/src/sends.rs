@@ -136,6 +136,34 @@ impl Meter {
     }
 }
 
+/// The sends of the requests of a run whose rows come from elsewhere, in any order. Those of the first requests are enough.
+#[derive(Debug, Default)]
+pub(crate) struct SendLog {
+    due_ns: Vec<i64>,
+    sent_ns: Vec<i64>,
+}
+
+impl SendLog {
+    /// At most this many requests are counted, at 16 bytes each.
+    const REQUESTS: u64 = 8_000_000;
+
+    pub(crate) fn add(&mut self, index: u64, due_ns: i64, sent_ns: Option<i64>) {
+        if index < Self::REQUESTS && self.due_ns.len() < Self::REQUESTS as usize {
+            self.due_ns.push(due_ns);
+            self.sent_ns.extend(sent_ns);
+        }
+    }
+
+    pub(crate) fn summary(mut self) -> Sends {
+        self.due_ns.sort_unstable();
+        self.sent_ns.sort_unstable();
+        let mut meter = Meter::new(0);
+        self.due_ns.into_iter().for_each(|at_ns| meter.due(at_ns));
+        self.sent_ns.into_iter().for_each(|at_ns| meter.sent(at_ns));
+        meter.summary()
+    }
+}
+
 /// Merges the sends of several threads in the order in which they were made.
 ///
 /// A thread reports its sends every 20 ms, with the instant before which it makes no further ones. The merger keeps the

@@ -65,6 +65,22 @@ pub struct RunSummary {
     /// The figures of each thread; empty if one thread sent all requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadFigures>,
+    /// The agents that sent the requests; empty if this process did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentFigures>,
+}
+
+/// The share of an agent in a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentFigures {
+    /// The agent's name.
+    pub name: String,
+    /// The agent's requests that were due.
+    pub sent: u64,
+    /// The offset of the agent's clock was known to within this, in seconds: its instants may be off by that much.
+    pub clock_bound_s: f64,
+    /// How far the agent's clock moved away from that of this machine during the run, in seconds, as far as that was known.
+    pub clock_drift_s: f64,
 }
 
 /// The figures of one of several threads of a generator.

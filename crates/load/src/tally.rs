@@ -1,14 +1,14 @@
-//! Counters during a run, in constant memory, and their summary.
+//! Counters of a thread during a run, in constant memory.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use kendall_record::Outcome;
 
-use crate::rows::MergedSends;
+use crate::part::{RunPart, Times};
 use crate::schedule::Due;
 use crate::sends::Meter;
-use crate::summary::{Lag, LagShare, Little, RunSummary, StampedBy, ThreadFigures, ThreadUse};
+use crate::summary::{Little, ThreadUse};
 
 /// Counters during a run. All instants are in nanoseconds since its start.
 pub(crate) struct Tally {
@@ -53,23 +53,8 @@ impl InSystem {
 
 /// The books of one thread after its run.
 pub(crate) struct ClosedLedger {
-    pub(crate) tally: Tally,
-    pub(crate) span: Span,
-}
-
-/// The summary of a run, from the books of its threads.
-pub(crate) fn summary(ledgers: Vec<ClosedLedger>, sends: MergedSends) -> RunSummary {
-    let figures: Vec<ThreadFigures> = ledgers.iter().map(|one| one.tally.figures(&one.span)).collect();
-    let mut ledgers = ledgers.into_iter();
-    let ClosedLedger { mut tally, mut span } = ledgers.next().expect("a run has a thread");
-    if figures.len() == 1 {
-        return tally.summary(span, None, Vec::new());
-    }
-    for one in ledgers {
-        tally.add(&one.tally);
-        span.add(&one.span);
-    }
-    tally.summary(span, Some(sends), figures)
+    pub(crate) part: RunPart,
+    pub(crate) sends: Meter,
 }
 
 /// The time of a run, and its cost.
@@ -79,25 +64,6 @@ pub(crate) struct Span {
     pub(crate) end_ns: i64,
     pub(crate) cpu_s: f64,
     pub(crate) thread: ThreadUse,
-}
-
-impl Span {
-    /// Adds another thread of the run.
-    fn add(&mut self, other: &Self) {
-        self.end_ns = self.end_ns.max(other.end_ns);
-        self.cpu_s += other.cpu_s;
-        let (own, others) = (&mut self.thread, &other.thread);
-        let sum = |own: Option<u64>, other: Option<u64>| Some(own? + other?);
-        own.priority = own.priority.min(others.priority);
-        own.core = None;
-        if others.stamped_by == StampedBy::Generator {
-            own.stamped_by = StampedBy::Generator;
-        }
-        // That of the thread that waited longest.
-        own.run_queue_s = own.run_queue_s.zip(others.run_queue_s).map(|(own, others)| own.max(others));
-        own.voluntary_switches = sum(own.voluntary_switches, others.voluntary_switches);
-        own.involuntary_switches = sum(own.involuntary_switches, others.involuntary_switches);
-    }
 }
 
 impl Tally {
@@ -173,96 +139,37 @@ impl Tally {
         self.in_system.change(0, at_ns);
     }
 
-    /// Adds the counts of another thread of the run.
-    fn add(&mut self, other: &Self) {
-        self.sent += other.sent;
-        self.ended.iter_mut().zip(other.ended).for_each(|(sum, one)| *sum += one);
-        other.statuses.iter().for_each(|(status, count)| *self.statuses.entry(*status).or_default() += count);
-        self.waited_for_connection += other.waited_for_connection;
-        self.turned_away += other.turned_away;
-        self.connections_opened += other.connections_opened;
-        self.own_failures += other.own_failures;
-        self.max_in_flight += other.max_in_flight;
-        self.last_due_ns = self.last_due_ns.max(other.last_due_ns);
-        if self.refused_because.is_none() {
-            self.refused_because.clone_from(&other.refused_because);
-        }
-        self.sends.add_due(&other.sends);
-        let histograms = [
-            (&mut self.lag, &other.lag),
-            (&mut self.send_lag, &other.send_lag),
-            (&mut self.wait, &other.wait),
-            (&mut self.response, &other.response),
-            (&mut self.punctual, &other.punctual),
-        ];
-        for (sum, one) in histograms {
-            sum.add(one).expect("both grow and have three digits");
-        }
-        self.in_system.area_ns += other.in_system.area_ns;
-        self.responses_ns += other.responses_ns;
-    }
-
-    /// The figures of one of several threads.
-    fn figures(&self, span: &Span) -> ThreadFigures {
-        ThreadFigures {
-            sent: self.sent,
-            wall_s: span.end_ns as f64 / 1e9,
-            cpu_s: span.cpu_s,
-            lag: lag(&self.lag),
-            lag_share: self.lag_share(),
-            thread: span.thread,
-        }
-    }
-
-    fn summary(mut self, span: Span, sends: Option<MergedSends>, threads: Vec<ThreadFigures>) -> RunSummary {
-        RunSummary {
+    /// Closes the books.
+    pub(crate) fn close(self, span: Span) -> ClosedLedger {
+        let part = RunPart {
             start_ns: span.start_ns,
-            wall_s: span.end_ns as f64 / 1e9,
-            sending_s: self.last_due_ns as f64 / 1e9,
+            end_ns: span.end_ns,
+            cpu_s: span.cpu_s,
+            thread: span.thread,
+            threads: Vec::new(),
             sent: self.sent,
             ended: self.ended,
-            statuses: std::mem::take(&mut self.statuses),
-            lag: lag(&self.lag),
-            lag_share: self.lag_share(),
-            send_lag: lag(&self.send_lag),
+            statuses: self.statuses,
             waited_for_connection: self.waited_for_connection,
-            wait_for_connection: lag(&self.wait),
             turned_away: self.turned_away,
             connections_opened: self.connections_opened,
             own_failures: self.own_failures,
-            refused_because: self.refused_because,
             max_in_flight: self.max_in_flight,
-            sends: match sends {
-                Some(merged) => merged.summary(self.sends),
-                None => self.sends.summary(),
+            last_due_ns: self.last_due_ns,
+            refused_because: self.refused_because,
+            times: Times {
+                lag: self.lag,
+                send_lag: self.send_lag,
+                wait: self.wait,
+                response: self.response,
+                punctual: self.punctual,
             },
             little: Little {
                 in_system_s: self.in_system.area_ns as f64 / 1e9,
                 responses_s: self.responses_ns as f64 / 1e9,
             },
-            generator_cpu_s: span.cpu_s,
-            thread: span.thread,
-            threads,
-        }
-    }
-
-    /// The generator's own lag as a share of the response times.
-    fn lag_share(&self) -> LagShare {
-        let share = |all: f64, punctual: f64| if all > 0.0 { (1.0 - punctual / all).max(0.0) } else { 0.0 };
-        let of_quantile = |quantile: f64| {
-            let of = |times: &Histogram<u64>| times.value_at_quantile(quantile) as f64;
-            share(of(&self.response), of(&self.punctual))
         };
-        let mean = share(self.response.mean(), self.punctual.mean());
-        LagShare { mean, p50: of_quantile(0.5), p99: of_quantile(0.99) }
-    }
-}
-
-fn lag(histogram: &Histogram<u64>) -> Lag {
-    Lag {
-        p50_ns: histogram.value_at_quantile(0.5),
-        p99_ns: histogram.value_at_quantile(0.99),
-        max_ns: histogram.max(),
+        ClosedLedger { part, sends: self.sends }
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) fn clean(gap: &Law) -> RunSummary {
         generator_cpu_s: 0.6,
         thread: ThreadUse { run_queue_s: Some(0.02), ..ThreadUse::default() },
         threads: Vec::new(),
+        agents: Vec::new(),
     }
 }
 

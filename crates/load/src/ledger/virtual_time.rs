@@ -27,7 +27,6 @@ use crate::rows;
 use crate::schedule::{Budget, Due};
 use crate::share::Share;
 use crate::summary::{RunSummary, ThreadUse};
-use crate::tally::summary;
 
 const MS: i64 = 1_000_000;
 
@@ -166,7 +165,7 @@ impl Course {
 
     fn against(plan: Plan, seed: u64, peer: Peer) -> Self {
         let progress = Progress::default();
-        let (mut sinks, batches, sends) = rows::channel(1);
+        let (mut sinks, batches, _) = rows::channel(1);
         let sink = sinks.pop().expect("there is one for the thread");
         drop(sinks);
         let collector = thread::spawn(|| batches.flatten().collect());
@@ -198,7 +197,7 @@ impl Course {
         driver.drive();
         let (end_ns, begun, most_open) = (driver.now_ns, driver.begun, driver.most_open);
         let closed = ledger.close(end_ns, 0.0, ThreadUse::default());
-        let summary = summary(vec![closed], sends);
+        let summary = closed.part.summary(closed.sends.summary());
         let rows = collector.join().expect("it only collects");
         Self { end_ns, summary, rows, begun, most_open, progress, plan }
     }
