@@ -12,7 +12,7 @@ mod verdict;
 
 use kendall_evidence::check::{SendLateness, SendsJudged};
 use kendall_evidence::peak::{self, Aim, Sighting};
-use kendall_load::{LagShare, RunSummary, Timing};
+use kendall_load::{Lag, LagShare, RunSummary, Timing};
 use kendall_probe::Summary;
 use kendall_record::Outcome;
 use kendall_station::{Arrivals, Law};
@@ -178,11 +178,48 @@ pub fn crowding(watched: &Summary) -> Option<Crowding> {
     crowded.then_some(Crowding { used_cores, server_cores })
 }
 
-/// The largest share of the response times that the lag of the generator makes up.
-fn lag_share(run: &RunSummary) -> f64 {
-    let LagShare { mean, p50, p99 } = run.lag_share;
-    let p99 = if run.responses() < TELLS_P99 { 0.0 } else { p99 };
+/// The largest share of the response times that a lag of the generator makes up.
+fn lag_share(share: LagShare, responses: u64) -> f64 {
+    let LagShare { mean, p50, p99 } = share;
+    let p99 = if responses < TELLS_P99 { 0.0 } else { p99 };
     mean.max(p50).max(p99)
+}
+
+/// The lag of a generator, or of one of its threads.
+#[derive(Clone, Copy)]
+struct LagJudged {
+    /// The thread's number, from 1; `None` for all of them.
+    thread: Option<usize>,
+    p99_s: f64,
+    share: f64,
+    fine: bool,
+    held: bool,
+}
+
+impl LagJudged {
+    fn new(thread: Option<usize>, lag: Lag, share: f64) -> Self {
+        let fine = as_shown(&significant(lag.p99_ns as f64 / 1e3, 3)) <= FINE_LAG_US;
+        let held = fine || as_shown(&percent(share)) <= 100.0 * LAG_BREAKS;
+        Self { thread, p99_s: lag.p99_ns as f64 / 1e9, share, fine, held }
+    }
+
+    /// That of all threads, or that of the latest one if it limits the run.
+    fn worst(run: &RunSummary) -> Self {
+        let all = Self::new(None, run.lag, lag_share(run.lag_share, run.responses()));
+        let threads = run.threads.iter().zip(1..);
+        let threads =
+            threads.map(|(one, number)| Self::new(Some(number), one.lag, lag_share(one.lag_share, one.sent)));
+        let limits = threads.filter(|one| !one.held).max_by(|a, b| a.share.total_cmp(&b.share));
+        limits.unwrap_or(all)
+    }
+}
+
+/// Which of several threads a figure is of, to follow the figure.
+fn of_threads(which: &str, run: &RunSummary) -> String {
+    match run.threads.len() {
+        0 | 1 => String::new(),
+        threads => format!(", the {which} of {threads} threads"),
+    }
 }
 
 /// Checks as they are made, and what they find wrong.
@@ -243,10 +280,9 @@ impl Judge {
     }
 
     fn lag(&mut self, run: &RunSummary) {
-        let (lag_p99_s, share) = (run.lag.p99_ns as f64 / 1e9, lag_share(run));
-        let fine = as_shown(&significant(run.lag.p99_ns as f64 / 1e3, 3)) <= FINE_LAG_US;
-        let held = fine || as_shown(&percent(share)) <= 100.0 * LAG_BREAKS;
-        let found = format!("99 % within {}, {} of the response", time(lag_p99_s), percent(share));
+        let LagJudged { thread, p99_s: lag_p99_s, share, fine, held } = LagJudged::worst(run);
+        let of = thread.map_or_else(String::new, |number| format!(" of thread {number}"));
+        let found = format!("99 %{of} within {}, {} of the response", time(lag_p99_s), percent(share));
         let asked = "p99 within 50 µs, or at most 20 % of the response";
         self.check(Checked::Lag, asked, found, (run.sent > 0).then_some(held));
         self.limit(held, Limit::Late { lag_p99_s, share });
@@ -257,7 +293,7 @@ impl Judge {
 
     fn processor(&mut self, run: &RunSummary) {
         let core_share = run.core_share();
-        let found = format!("{} of a core", percent(core_share));
+        let found = format!("{} of a core{}", percent(core_share), of_threads("busiest", run));
         if run.thread.timing == Timing::Precise {
             self.check(Checked::Processor, "no limit: the generator spins", found, None);
         } else {
@@ -268,7 +304,7 @@ impl Judge {
         if let Some(run_queue_s) = run.thread.run_queue_s {
             let share = run_queue_s / run.wall_s.max(1e-9);
             let held = as_shown(&percent(share)) <= 100.0 * RUN_QUEUE;
-            let found = format!("{} of the run", percent(share));
+            let found = format!("{} of the run{}", percent(share), of_threads("most delayed", run));
             self.check(Checked::RunQueue, "at most 10 % of the run", found, Some(held));
             self.limit(held, Limit::Waited { share });
         }

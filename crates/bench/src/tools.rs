@@ -77,6 +77,9 @@ fn closed(page: &mut String, server: &Nginx, programs: &[&Program]) {
         CLOSED.as_secs()
     );
     let ours = seen[0].clone();
+    let of_program =
+        |name: &str| able.iter().position(|program| program.name == name).map(|place| &seen[place]);
+    let pair = of_program("kendall --generator-threads 2").zip(of_program("wrk"));
     for (program, rounds) in able.iter().zip(&seen) {
         let of = |value: fn(&(f64, f64, f64)) -> f64| median(rounds.iter().map(value));
         let ratio = |value: fn(&(f64, f64, f64)) -> f64| {
@@ -89,6 +92,17 @@ fn closed(page: &mut String, server: &Nginx, programs: &[&Program]) {
             of(|round| round.0),
             of(|round| round.1),
             of(|round| round.2),
+            ratio(|round| round.0),
+            ratio(|round| round.1),
+        );
+    }
+    if let Some((two, wrk)) = pair {
+        let ratio = |value: fn(&(f64, f64, f64)) -> f64| {
+            median(two.iter().zip(wrk).map(|(two, wrk)| value(two) / value(wrk)))
+        };
+        let _ = writeln!(
+            page,
+            "\nTwo threads each: kendall's rate is {:.2} times wrk's, its CPU per request {:.2} times, in the median of the rounds.",
             ratio(|round| round.0),
             ratio(|round| round.1),
         );

@@ -24,7 +24,7 @@ pub use experiment::{
 pub use fault::Fault;
 pub use file::{DISTURBED_OVER, ExperimentError, parse, read};
 pub use link::{LINK, RELAY, back_end};
-pub use load::{LOAD, Load, Schedule};
+pub use load::{Cores, LOAD, Load, Schedule, ServerCores, Threads};
 pub use measure::Measure;
 pub use precision::Precision;
 pub use probing::Probing;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kendall_evidence::streamed::Warmup;
-use kendall_load::{Plan, Timing};
+use kendall_load::{Plan, Route, Timing, Workload};
 use kendall_station::{Arrivals, Batch, Law, Sessions, Spacing};
 
 use kendall_system::Settings;
@@ -38,6 +38,69 @@ pub struct Load {
     pub timing: Timing,
     /// The one core to run on.
     pub core: Option<u32>,
+    /// The threads that send.
+    pub threads: Threads,
+}
+
+/// The number of threads that send the requests of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// This many.
+    Number(u32),
+    /// One for each core that the server leaves free, at least one.
+    Auto,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self::Number(1)
+    }
+}
+
+impl Threads {
+    /// The number of threads by the settings of a load.
+    pub fn of(settings: &Settings) -> Self {
+        settings.word("generator-threads").and_then(table::threads).unwrap_or_default()
+    }
+
+    /// The number of threads over a workload, where the generator has these cores and at most this many threads have a
+    /// connection and a user each. Users who hold a session need one thread, which `auto` then chooses.
+    pub fn number(self, cores: Cores, most: u32, workload: &dyn Workload) -> u32 {
+        match self {
+            Self::Number(threads) => threads.min(most),
+            Self::Auto if matches!(workload.route(), Route::Sessions(..)) => 1,
+            Self::Auto => cores.free().min(most).min(table::THREADS_AT_MOST),
+        }
+    }
+}
+
+/// The cores of a machine for the generator and, if it is on the same machine, the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// The cores that this process may use.
+    pub all: u32,
+    /// How many of them the server uses.
+    pub server: ServerCores,
+}
+
+/// The cores that a server uses of the machine that the generator runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerCores {
+    /// At most this many; 0 for a server on another machine.
+    Known(u32),
+    /// The server is on the same machine, and the number of its threads is not known.
+    Unknown,
+}
+
+impl Cores {
+    /// The cores that the server leaves free, at least 1: half of all cores if its use of them is not known.
+    pub fn free(self) -> u32 {
+        let free = match self.server {
+            ServerCores::Known(cores) => self.all.saturating_sub(cores),
+            ServerCores::Unknown => self.all / 2,
+        };
+        free.max(1)
+    }
 }
 
 /// The arrivals, as far as they are known before the capacity is.
@@ -152,6 +215,21 @@ impl Load {
             let why = "auto finds where a steady state begins, and stages have none; give a time";
             return Err(("warmup", why.into()));
         }
+        let threads = Threads::of(settings);
+        let connections = settings.whole("connections").expect("connections has a default") as u32;
+        let most = most_threads(&schedule, connections);
+        let several = matches!(threads, Threads::Auto | Threads::Number(2..));
+        match threads {
+            _ if several && settings.get("core").is_some() => {
+                return Err(("core", "is for one generator thread; leave it out with several".into()));
+            }
+            Threads::Number(threads) if threads > most => {
+                let why =
+                    format!("must be at most {most}: each thread needs its own connection and its own user");
+                return Err(("generator-threads", why));
+            }
+            _ => {}
+        }
         let time = |name| settings.time(name).expect("it has a default");
         Ok(Self {
             schedule,
@@ -160,9 +238,10 @@ impl Load {
             warmup,
             timeout: time("timeout"),
             drain: time("drain"),
-            connections: settings.whole("connections").expect("connections has a default") as u32,
+            connections,
             timing: timing(settings.word("timing").expect("timing has a default")).unwrap_or_default(),
             core: settings.whole("core").map(|core| core as u32),
+            threads,
         })
     }
 
@@ -181,9 +260,15 @@ impl Load {
         }
     }
 
-    /// The plan of a run of this load.
-    pub fn plan(&self, capacity_per_s: Option<f64>, seed: u64) -> Plan {
+    /// The number of threads that send over a workload, where the generator has these cores.
+    pub fn threads(&self, cores: Cores, workload: &dyn Workload) -> u32 {
+        self.threads.number(cores, most_threads(&self.schedule, self.connections), workload)
+    }
+
+    /// The plan of a run of this load by the given number of threads.
+    pub fn plan(&self, capacity_per_s: Option<f64>, seed: u64, threads: u32) -> Plan {
         Plan {
+            threads,
             requests: self.requests,
             duration: self.duration,
             timeout: self.timeout,
@@ -209,6 +294,15 @@ impl Load {
             (Some(time), None) | (None, Some(time)) => time,
             (None, None) => Duration::ZERO,
         }
+    }
+}
+
+/// The most threads that each have a connection and, in a closed population, a user.
+fn most_threads(schedule: &Schedule, connections: u32) -> u32 {
+    match schedule {
+        Schedule::Fixed(Arrivals::Closed { population, .. }) => connections.min(*population),
+        Schedule::Fixed(Arrivals::Attended(attendance)) => connections.min(attendance.most()),
+        _ => connections,
     }
 }
 

@@ -14,6 +14,7 @@ use http::Request as Head;
 use kendall_load::{Connect, Connection, Exchange, LocalFuture, Request, Reuse, Stamps};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
+use std::thread::{self, ThreadId};
 use tokio::sync::OnceCell;
 
 use crate::expect::Expect;
@@ -76,6 +77,8 @@ struct Server<L: Line> {
 
 /// A line, open or being opened.
 struct SharedLine<L> {
+    /// The thread that opened it. Its streams belong to that thread: the line ends with the thread's runtime.
+    thread: ThreadId,
     end: OnceCell<L>,
     taken: AtomicU32,
     spent: AtomicBool,
@@ -91,12 +94,12 @@ impl<L> Drop for StreamSlot<L> {
 }
 
 impl<L: Line> SharedLine<L> {
-    /// Takes a slot, if one is free.
-    fn take(self: Arc<Self>, most: u32) -> Option<StreamSlot<L>> {
+    /// Takes a slot for a stream of this thread, if one is free.
+    fn take(self: Arc<Self>, thread: ThreadId, most: u32) -> Option<StreamSlot<L>> {
         let allowed = self.end.get().map_or(usize::MAX, L::most_streams).min(most as usize);
         let free =
             !self.spent.load(Ordering::Relaxed) && (self.taken.load(Ordering::Relaxed) as usize) < allowed;
-        free.then(|| {
+        (free && self.thread == thread).then(|| {
             self.taken.fetch_add(1, Ordering::Relaxed);
             StreamSlot(self)
         })
@@ -123,9 +126,11 @@ impl<L: Line> Server<L> {
         let slot = {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
             lines.retain(|line| line.strong_count() > 0);
-            let found = lines.iter().filter_map(Weak::upgrade).find_map(|line| line.take(self.most));
+            let own = thread::current().id();
+            let found = lines.iter().filter_map(Weak::upgrade).find_map(|line| line.take(own, self.most));
             found.unwrap_or_else(|| {
                 let line = Arc::new(SharedLine {
+                    thread: own,
                     end: OnceCell::new(),
                     taken: AtomicU32::new(1),
                     spent: AtomicBool::new(false),

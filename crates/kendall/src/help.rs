@@ -35,7 +35,8 @@ const GROUPS: &[(&str, &[Group])] = &[
                 ],
             ),
             ("Length of the run", &["requests", "duration", "warmup", "drain", "precision", "precision_of"]),
-            ("Load generator", &["timeout", "connections", "timing", "core"]),
+            ("Load generator", &["timeout", "connections", "timing", "core", "generator-threads"]),
+            ("Agents", &["agents", "agents_count", "nats_creds"]),
             ("Checks", &["expect", "allow", "junit"]),
             ("Server on this machine", &["probe", "profile"]),
             ("Output", &["record", "export", "otlp", "remote_write", "quiet", "json"]),
@@ -46,6 +47,7 @@ const GROUPS: &[(&str, &[Group])] = &[
         &[
             ("Run", &["results", "resume", "trust", "seed", "profile"]),
             ("Checks", &["allow", "junit"]),
+            ("Agents", &["agents", "agents_count", "nats_creds"]),
             ("Output", &["export", "otlp", "remote_write", "open", "web", "json"]),
         ],
     ),

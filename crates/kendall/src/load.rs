@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use kendall_agents::{Fleet, FleetOptions};
 use kendall_analysis::TrialResult;
 use kendall_evidence::expect::{Expectation, Measure};
 use kendall_experiment::{LOAD, Load, Schedule};
@@ -84,6 +85,9 @@ pub(crate) struct LoadOptions {
     /// Write the expectations as JUnit XML, one test case for each
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+
+    #[command(flatten)]
+    fleet: FleetOptions,
 
     #[command(flatten)]
     push: PushOptions,
@@ -207,6 +211,7 @@ pub(crate) fn load(options: &LoadOptions) -> anyhow::Result<ExitCode> {
         let setting = PeakSetting {
             connections: load.connections,
             timeout: load.timeout,
+            threads: load.threads,
             seed,
             servers: servers.clone(),
         };
@@ -216,6 +221,8 @@ pub(crate) fn load(options: &LoadOptions) -> anyhow::Result<ExitCode> {
         settings.set("capacity", Value::Number(found_per_s));
     }
     let capacity_per_s = settings.number("capacity");
+    let fleet = Fleet::gather(&options.fleet)?;
+    let sent_to = kendall_agents::Target::new(target.system, target.address, &target.workload, seed);
     let trial = LoadTrial {
         target: &target.shown,
         again: &options.again(&target.shown, &settings, seed),
@@ -228,6 +235,7 @@ pub(crate) fn load(options: &LoadOptions) -> anyhow::Result<ExitCode> {
         server,
         probing: options.probe.probing(server),
         servers: &servers,
+        agents: fleet.as_ref().map(|fleet| (fleet, &sent_to)),
         record: options.record.as_deref(),
     };
     let result = options.run(&trial, &cancel)?;

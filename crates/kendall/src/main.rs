@@ -89,6 +89,8 @@ enum Command {
     Compare(compare::CompareOptions),
     /// Load a running server and print its response times
     Load(load::LoadOptions),
+    /// Send shares of loads that other machines order: kendall agent --nats nats://10.0.0.1:4222 --allow 10.0.0.9:8080
+    Agent(kendall_agents::AgentOptions),
     /// Watch a running process and find its bottleneck: CPU by thread, run queue, waits of threads, memory, files, connections
     Probe(probe::ProbeOptions),
     /// Emulate a network link: delay, rate, loss, queue
@@ -150,6 +152,9 @@ fn main() -> ExitCode {
         Command::Check(options) => check::check(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
+        Command::Agent(options) => {
+            interrupt::ctrl_c().and_then(|cancel| kendall_agents::agent(&options, systems::SYSTEMS, &cancel))
+        }
         Command::Probe(options) => probe::probe(&options),
         Command::Link(link) => link::link(&link),
         Command::Peak(options) => peak::peak(&options),

@@ -72,6 +72,7 @@ pub(crate) fn peak(options: &PeakOptions) -> anyhow::Result<ExitCode> {
         setting: PeakSetting {
             connections: options.connections,
             timeout: options.timeout,
+            threads: kendall_experiment::Threads::default(),
             seed: options.seed.unwrap_or_else(kendall_lab::drawn_seed),
             servers: quiet::servers(target.address),
         },

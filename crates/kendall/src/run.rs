@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, value_parser};
+use kendall_agents::{Fleet, FleetOptions};
 use kendall_lab::{Lab, RunEnd};
 use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
@@ -61,6 +62,9 @@ pub(crate) struct RunOptions {
     gate: Gate,
 
     #[command(flatten)]
+    fleet: FleetOptions,
+
+    #[command(flatten)]
     push: PushOptions,
 
     /// Open the report in a browser when done
@@ -95,6 +99,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
         }
         (None, None) => unreachable!("the command line requires one of them"),
     };
+    lab.send_from(Fleet::gather(&options.fleet)?)?;
     print::note(&format!("Results go to {}", lab.folder().display()));
     let letters = print::letters(&lab.experiment().letters());
     letters.lines().for_each(print::note);

@@ -99,8 +99,13 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
     ensure_new(&folder)?;
     let cancel = ctrl_c()?;
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
-    let setting =
-        |servers| PeakSetting { connections: options.connections, timeout: options.timeout, seed, servers };
+    let setting = |servers| PeakSetting {
+        connections: options.connections,
+        timeout: options.timeout,
+        threads: kendall_experiment::Threads::default(),
+        seed,
+        servers,
+    };
     let file = Path::new(&options.target);
     let found = if file.extension().is_some_and(|extension| extension == "toml") {
         ensure!(file.exists(), "there is no experiment file {}", file.display());

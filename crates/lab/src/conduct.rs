@@ -59,7 +59,7 @@ impl Lab {
         cancel: &AtomicBool,
     ) -> Result<RunEnd, LabError> {
         let (system, files) = (self.run.experiment().system, self.run.experiment().folder.clone());
-        let bench = Bench { program, system, bed, files: &files };
+        let bench = Bench { program, system, bed, files: &files, fleet: self.fleet.as_ref() };
         let began = Instant::now();
         if let Some(relay) = bed.filter(|bed| bed.is_relay()) {
             view.line(&format!("The link is a {}.", relay.described()));

@@ -89,6 +89,7 @@ impl Contest<'_> {
         let workload = (contender.workload)(seed)
             .map_err(|why| TrialError::Workload { system: "a server that is compared", why })?;
         let trial = LoadTrial {
+            agents: None,
             target: contender.target,
             again: &format!("{} --seed {seed}", contender.again),
             workload: &*workload,

@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::path::{self, Path, PathBuf};
 
+use kendall_agents::Fleet;
 use kendall_archive::{Manifest, folder_stamp, origin, utc_now};
 use kendall_experiment::{Experiment, RunError, RunFolder};
 use kendall_files::replace;
@@ -30,6 +31,10 @@ pub enum LabError {
     Link(#[from] LinkError),
     #[error("trial {trial}: {source}\nWhat is done is kept; go on with: kendall run --resume {}", folder.display())]
     Trial { trial: String, folder: PathBuf, source: TrialError },
+    #[error(
+        "agents cannot send over an emulated link, whose one end is this process; leave out [link], or --agents"
+    )]
+    AgentsOverLink,
     #[error("another kendall is running in {}; wait for it, or stop it", .0.display())]
     Busy(PathBuf),
 }
@@ -47,6 +52,8 @@ pub enum RunEnd {
 #[derive(Debug)]
 pub struct Lab {
     pub(crate) run: RunFolder,
+    /// The agents that send the requests of trials, if this process does not.
+    pub(crate) fleet: Option<Fleet>,
 }
 
 impl Lab {
@@ -64,7 +71,7 @@ impl Lab {
         // A run without a signature can be resumed in a terminal, but not from its page.
         let _ = origin::sign(&folder);
         Manifest::here(&experiment.name, seed).write(&folder)?;
-        Ok(Self { run: RunFolder::new(experiment, folder)? })
+        Ok(Self { run: RunFolder::new(experiment, folder)?, fleet: None })
     }
 
     /// Resumes a run that was interrupted.
@@ -72,7 +79,19 @@ impl Lab {
     /// # Errors
     /// Fails where the folder holds no run.
     pub fn resume(folder: &Path, systems: &'static [System]) -> Result<Self, LabError> {
-        Ok(Self { run: RunFolder::open(folder, systems)? })
+        Ok(Self { run: RunFolder::open(folder, systems)?, fleet: None })
+    }
+
+    /// Lets agents send the requests of the trials. Calibrations stay with this process.
+    ///
+    /// # Errors
+    /// Fails where a trial crosses an emulated link, of which this process is the client's end.
+    pub fn send_from(&mut self, fleet: Option<Fleet>) -> Result<(), LabError> {
+        if fleet.is_some() && self.crosses_link() {
+            return Err(LabError::AgentsOverLink);
+        }
+        self.fleet = fleet;
+        Ok(())
     }
 
     /// Whether this user created the run on this machine, with the experiment that was read.

@@ -8,6 +8,7 @@
 mod collect;
 mod conduct;
 mod contest;
+mod cores;
 mod cost;
 mod crossing;
 mod disturbance;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use kendall_agents::{Fleet, Target};
 use kendall_analysis::trial_result::SCHEMA;
 use kendall_analysis::{AnswersSeen, Measured, PrecisionReached, TrialResult, warmup};
 use kendall_archive::{Manifest, TrialWriter, utc_now, write_json};
@@ -14,8 +15,9 @@ use kendall_experiment::{ANSWER, Load, Probing};
 use kendall_load::{Progress, Workload};
 
 use crate::collect::RowSinks;
+use crate::cores::beside_loaded;
 use crate::live::Live;
-use crate::loading::{Loaded, Loading};
+use crate::loading::{Loaded, Loading, SentByAgents};
 use crate::stop::{StopRule, TrialPrecision};
 use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
@@ -46,6 +48,8 @@ pub struct LoadTrial<'a> {
     pub probing: Probing,
     /// The processes whose CPU time does not count as that of other programs.
     pub servers: &'a LoadedServers,
+    /// The agents that send, and their target; `None` to send from this process.
+    pub agents: Option<(&'a Fleet, &'a Target)>,
     /// The new folder for the record, if one is kept.
     pub record: Option<&'a Path>,
 }
@@ -57,7 +61,8 @@ impl LoadTrial<'_> {
     /// Fails where the generator or the watching cannot be set up, or where the record cannot be written.
     pub fn run(&self, progress: &Progress, cancel: &AtomicBool) -> Result<TrialResult, TrialError> {
         let started_utc = utc_now();
-        let plan = self.load.plan(self.capacity_per_s, self.seed);
+        let threads = self.load.threads(beside_loaded(self.servers), self.workload);
+        let plan = self.load.plan(self.capacity_per_s, self.seed, threads);
         let length = self.load.expected(self.capacity_per_s);
         let stop = StopRule {
             precision: self.precision,
@@ -70,7 +75,9 @@ impl LoadTrial<'_> {
             stream: Some(Stream::new(self.load.warmup)),
             kept: None,
         };
+        let agents = self.agents.map(|(fleet, target)| SentByAgents::new(fleet, target.clone(), self.load));
         let loading = Loading {
+            agents: agents.as_ref(),
             workload: self.workload,
             plan: &plan,
             stop,

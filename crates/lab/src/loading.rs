@@ -1,16 +1,19 @@
 //! The code that loads and measures a server: for a trial of an experiment, for a separate load, and for each probe of a search
 //! for the peak.
 //!
-//! The calling thread sends. One other thread takes the rows in batches, and others watch the resources. Starting a server,
+//! The calling thread sends, or agents on other machines do. One other thread takes the rows in batches, and others watch the resources. Starting a server,
 //! setting up a link and reading stamps belong to the callers.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kendall_agents::{Fleet, Target};
 use kendall_analysis::generator::{GeneratorVerdict, judge};
 use kendall_analysis::{ResourceRecord, Surroundings};
-use kendall_experiment::Probing;
+use kendall_experiment::{Load, Probing, Threads};
 use kendall_load::{Plan, Progress, RowBatches, RunSummary, Workload, run};
+
+use kendall_record::RecordError;
 
 use crate::collect::{RowSinks, collect};
 use crate::hopeless;
@@ -29,8 +32,29 @@ pub(crate) struct Loading<'a> {
     pub(crate) server: Option<u32>,
     /// The folder of the record, if one is kept.
     pub(crate) folder: Option<&'a Path>,
+    /// The agents that send instead of this process, and their target.
+    pub(crate) agents: Option<&'a SentByAgents<'a>>,
     /// The servers of a load that is judged alone; `None` for a trial, which is compared with others of its run.
     pub(crate) alone: Option<&'a LoadedServers>,
+}
+
+/// A load that agents send.
+pub(crate) struct SentByAgents<'a> {
+    pub(crate) fleet: &'a Fleet,
+    pub(crate) target: Target,
+    /// The threads of each agent; `None` for one on each of its cores.
+    pub(crate) threads: Option<u32>,
+}
+
+impl<'a> SentByAgents<'a> {
+    /// A load of a target by a fleet.
+    pub(crate) fn new(fleet: &'a Fleet, target: Target, load: &Load) -> Self {
+        let threads = match load.threads {
+            Threads::Number(threads) => Some(threads),
+            Threads::Auto => None,
+        };
+        Self { fleet, target, threads }
+    }
 }
 
 /// The result of a load.
@@ -64,12 +88,20 @@ impl Loading<'_> {
         let stop_watch = self.stop.watch(progress, &stop);
         let watching = watch(self.probing, self.server, self.folder)?;
         let surroundings = self.alone.map(SurroundingsWatch::start);
-        let rows = |batches: RowBatches| {
+        let collected = |collected: Result<_, RecordError>| {
             // Requests that cannot be recorded are not worth sending.
-            collect(sinks, stop_watch, batches).inspect_err(|_| stop.store(true, Ordering::Relaxed))
+            collected.inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
-        let (run, collected) =
-            hopeless::either(cancel, &stop, |stop| run(self.plan, self.workload, progress, stop, rows))?;
+        let (run, collected) = hopeless::either(cancel, &stop, |either| match self.agents {
+            None => {
+                let rows = |batches: RowBatches| collected(collect(sinks, stop_watch, batches));
+                run(self.plan, self.workload, progress, either, rows).map_err(TrialError::from)
+            }
+            Some(SentByAgents { fleet, target, threads }) => {
+                let rows = |batches| collected(collect(sinks, stop_watch, batches));
+                fleet.run(target, self.plan, *threads, progress, either, rows).map_err(TrialError::from)
+            }
+        })?;
         let surroundings = surroundings.and_then(SurroundingsWatch::end);
         let (sinks, hopeless) = collected?;
         let resources = watching.end(run.start_ns)?;

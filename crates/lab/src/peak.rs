@@ -14,7 +14,7 @@ use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
 use kendall_evidence::peak::{Aim, Ask, Curve, PeakResult, Probe, Sighting, Why, requests_needed, search};
-use kendall_experiment::Probing;
+use kendall_experiment::{Probing, Threads};
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
 use kendall_station::{Arrivals, Law};
@@ -24,6 +24,7 @@ use kendall_theory::scalability::{Peak as UslPeak, Point, fit_usl};
 use serde::Serialize;
 
 use crate::collect::RowSinks;
+use crate::cores::beside_loaded;
 use crate::loading::{Loaded, Loading};
 use crate::stop::StopRule;
 use crate::surroundings::LoadedServers;
@@ -101,6 +102,8 @@ pub struct PeakSetting {
     pub connections: u32,
     /// The time-out of a request.
     pub timeout: Duration,
+    /// The threads that send, as far as there are users for them.
+    pub threads: Threads,
     /// The seed of requests, arrivals and the order of confirmations.
     pub seed: u64,
     /// The processes whose CPU time does not count as that of other programs.
@@ -333,12 +336,18 @@ impl Driver<'_> {
         self.runs += 1;
         let seed = derive(self.setting.seed, Purpose::Trial, self.runs);
         let workload = (self.workload)(seed).map_err(PeakError::Workload)?;
+        let most = match &arrivals {
+            Arrivals::Closed { population, .. } => self.setting.connections.min(*population),
+            _ => self.setting.connections,
+        };
         let plan = Plan {
+            threads: self.setting.threads.number(beside_loaded(&self.setting.servers), most, &*workload),
             connections: self.setting.connections,
             timeout: self.setting.timeout,
             ..Plan::lasting(arrivals, duration, seed)
         };
         let loading = Loading {
+            agents: None,
             workload: &*workload,
             plan: &plan,
             stop: StopRule { precision: None, expected, warmup, length: duration },

@@ -255,7 +255,8 @@ impl Selfcheck<'_> {
             probing: Probing::OFF,
             live: None,
         };
-        let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
+        let bench =
+            Bench { program: self.program, system: self.system, bed: None, files: self.folder, fleet: None };
         let result = bench.trial_as_it_is(&task, None, &Progress::default(), cancel)?;
         let foreign = |seen: &Disturbance| seen.share() > DISTURBED_OVER + seen.resolution_share;
         let disturbed = result.verdict.trust == Trust::GeneratorLimited

@@ -8,21 +8,23 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_agents::{Fleet, Target};
 use kendall_analysis::trial_result::SCHEMA;
 use kendall_analysis::unstamped::Unstamped;
 use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
 use kendall_archive::TrialWriter;
-use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
+use kendall_experiment::{Combination, Load, Probing, Schedule, Threads, Trial};
 use kendall_link::LinkSettings;
 use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::{RecordError, RequestRow, counts, stamps};
 use kendall_station::{Arrivals, Law};
 
 use crate::collect::RowSinks;
+use crate::cores::beside_trial;
 use crate::disturbance::Look;
 use crate::link::{Bed, Crossing};
 use crate::live::Live;
-use crate::loading::{Loaded, Loading};
+use crate::loading::{Loaded, Loading, SentByAgents};
 use crate::server::Server;
 use crate::serving::Serving;
 use crate::stop::StopRule;
@@ -74,6 +76,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) bed: Option<&'a Bed>,
     /// The folder that the files of a workload are relative to.
     pub(crate) files: &'a Path,
+    /// The agents that send the requests of trials, if this process does not.
+    pub(crate) fleet: Option<&'a Fleet>,
 }
 
 impl Bench<'_> {
@@ -130,7 +134,9 @@ impl Bench<'_> {
         let (servers, _) = (self.system.station)(&combination.server);
         // As in the trials, where real-time threads of the generator take processor time from the server.
         let goes_first = combination.load.word("arrivals") != Some("closed");
-        let full = FullLoad { workload: &*workload, goes_first, seed, cancel };
+        let cores = beside_trial(self.system, combination, &server);
+        let threads = Threads::of(&combination.load).number(cores, u32::MAX, &*workload);
+        let full = FullLoad { workload: &*workload, goes_first, threads, seed, cancel };
         let mut population = servers.get().saturating_mul(4);
         let mut most_per_s = full.answered_per_s(population)?;
         // Users wait for much else than another program's server: for the network, for timers, for a second program behind it. So
@@ -185,7 +191,8 @@ impl Bench<'_> {
             None => server.address(),
         };
         let workload = self.workload(reached, combination, trial.seed)?;
-        let plan = load.plan(capacity_per_s, trial.seed);
+        let cores = beside_trial(self.system, combination, &server);
+        let plan = load.plan(capacity_per_s, trial.seed, load.threads(cores, &*workload));
         let offered_per_s = plan.arrivals.rate_per_s();
         if let Some(live) = task.live {
             live.loaded(server.pid(), offered_per_s);
@@ -201,7 +208,12 @@ impl Bench<'_> {
             warmup: warmup::at_most(load.warmup, length),
             length,
         };
+        let agents = self.fleet.map(|fleet| {
+            let settings = combination.workload.rooted(self.system.workload, self.files);
+            SentByAgents::new(fleet, Target::new(self.system, reached, &settings, trial.seed), load)
+        });
         let loading = Loading {
+            agents: agents.as_ref(),
             workload: &*workload,
             plan: &plan,
             stop,
@@ -292,6 +304,7 @@ fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
 struct FullLoad<'a> {
     workload: &'a dyn Workload,
     goes_first: bool,
+    threads: u32,
     seed: u64,
     cancel: &'a AtomicBool,
 }
@@ -305,6 +318,7 @@ impl FullLoad<'_> {
             let plan = Plan {
                 connections: population,
                 goes_first: self.goes_first,
+                threads: self.threads.min(population),
                 ..Plan::lasting(arrivals.clone(), length, self.seed)
             };
             // The system reaches its steady state during the first fifth.

@@ -1,5 +1,6 @@
 //! The reason why a trial fails.
 
+use kendall_agents::FleetError;
 use kendall_link::LinkError;
 use kendall_load::LoadError;
 use kendall_probe::ProbeError;
@@ -15,6 +16,8 @@ pub enum TrialError {
     Server(#[from] ServerError),
     #[error(transparent)]
     Load(#[from] LoadError),
+    #[error(transparent)]
+    Agents(#[from] FleetError),
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error("the trial cannot be watched: {0}; [probe] every = \"off\" does without")]

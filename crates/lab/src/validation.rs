@@ -126,7 +126,7 @@ pub fn with_server<T>(
     use_it: impl FnOnce(&ExperimentServer<'_>) -> T,
 ) -> Result<T, TrialError> {
     let system = experiment.system;
-    let bench = Bench { program, system, bed: None, files: &experiment.folder };
+    let bench = Bench { program, system, bed: None, files: &experiment.folder, fleet: None };
     let combination = &experiment.combinations()[0];
     let server = bench.serve(combination, folder, None)?;
     let workload =
@@ -369,6 +369,7 @@ impl<'a> Series<'a> {
             let attempted = if attempt == 0 { String::new() } else { format!("-attempt-{}", attempt + 1) };
             let folder = self.of.folder.join(format!("{:0>3}-{name}{attempted}", self.made));
             let trial = LoadTrial {
+                agents: None,
                 target: self.of.target,
                 again: "kendall validate",
                 workload: &*workload,

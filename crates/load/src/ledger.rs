@@ -12,12 +12,13 @@ use kendall_record::{Outcome, RequestRow};
 
 use crate::connection::Stamps;
 use crate::plan::Plan;
-use crate::progress::{Progress, Recent};
+use crate::progress::{Counts, Progress, Recent};
 use crate::request::Request;
 use crate::rows::RowSink;
-use crate::schedule::{Due, Schedule, THINK_UNANSWERED_NS};
-use crate::summary::{RunSummary, ThreadUse};
-use crate::tally::{Span, Tally};
+use crate::schedule::{Budget, Due, Schedule, THINK_UNANSWERED_NS};
+use crate::share::Share;
+use crate::summary::ThreadUse;
+use crate::tally::{ClosedLedger, Span, Tally};
 use crate::workload::Workload;
 
 /// The most requests that wait for a connection, at 32 bytes each. A server that is that far behind is overloaded in
@@ -30,8 +31,23 @@ const DRAIN_AT_LEAST_NS: i64 = 2_000_000_000;
 /// The interval at which a driver checks whether to stop.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(20);
 
+/// The part of a run that one thread makes, and where it reports.
+pub(crate) struct Part<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) share: Share,
+    /// The number of the thread in this process.
+    pub(crate) thread: u32,
+    pub(crate) budget: &'a Budget,
+    pub(crate) workload: &'a dyn Workload,
+    pub(crate) progress: &'a Progress,
+    pub(crate) sink: RowSink,
+}
+
 pub(crate) struct Ledger<'a, C> {
     plan: &'a Plan,
+    share: Share,
+    /// The most connections of the thread.
+    most_connections: u32,
     workload: &'a dyn Workload,
     progress: &'a Progress,
     sink: RowSink,
@@ -116,38 +132,37 @@ pub(crate) fn in_time(outcome: Outcome, stamps: &Stamps, deadline_ns: i64) -> Ou
 }
 
 impl<'a, C> Ledger<'a, C> {
-    pub(crate) fn new(
-        plan: &'a Plan,
-        workload: &'a dyn Workload,
-        sink: RowSink,
-        progress: &'a Progress,
-    ) -> Self {
+    pub(crate) fn new(part: Part<'a>) -> Self {
+        let Part { plan, share, thread, budget, workload, progress, sink } = part;
+        let schedule = Schedule::new(plan, share, budget);
         Self {
             plan,
+            share,
+            most_connections: share.count(plan.connections.into()) as u32,
             workload,
             progress,
             sink,
-            schedule: Schedule::new(plan),
             start_ns: 0,
-            prepared: Some(workload.request(0)),
+            prepared: Some(workload.request(schedule.next_index())),
+            schedule,
             waiting: VecDeque::new(),
             connections: Connections::Exclusive { idle: Vec::new(), open: 0 },
             in_flight: 0,
             over_ns: None,
             ended_ns: 0,
             tally: Tally::new(plan.seed),
-            recent: Recent::new(),
+            recent: Recent::new(thread),
         }
     }
 
     /// The ledger of a run over users' sessions.
-    pub(crate) fn over_sessions(
-        plan: &'a Plan,
-        workload: &'a dyn Workload,
-        sink: RowSink,
-        progress: &'a Progress,
-    ) -> Self {
-        Self { connections: Connections::Sessions, ..Self::new(plan, workload, sink, progress) }
+    pub(crate) fn over_sessions(part: Part<'a>) -> Self {
+        Self { connections: Connections::Sessions, ..Self::new(part) }
+    }
+
+    /// The part of the load that the thread makes.
+    pub(crate) fn share(&self) -> Share {
+        self.share
     }
 
     /// Starts the run: every instant of the schedule counts from here.
@@ -189,15 +204,13 @@ impl<'a, C> Ledger<'a, C> {
     pub(crate) fn next(&mut self, now_ns: i64) -> Option<OutgoingRequest<C>> {
         if !self.waiting.is_empty() && self.has_room() {
             let due = self.waiting.pop_front().expect("one waits");
-            self.progress.waiting.store(self.waiting.len() as u64, Relaxed);
             let request = self.workload.request(due.index);
             return Some(self.begin(due, request, Start::AfterWaiting));
         }
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
-            let due = self.schedule.take().expect("one is due");
+            let Some(due) = self.schedule.take() else { break };
             let prepared = self.prepared.take();
             self.tally.due(due.at_ns);
-            self.progress.sent.store(self.tally.sent, Relaxed);
             if self.has_room() {
                 let request = prepared.unwrap_or_else(|| self.workload.request(due.index));
                 return Some(self.begin(due, request, Start::AtOnce));
@@ -211,7 +224,6 @@ impl<'a, C> Ledger<'a, C> {
         if self.waiting.len() < WAITING_AT_MOST {
             self.tally.waited_for_connection += 1;
             self.waiting.push_back(due);
-            self.progress.waiting.store(self.waiting.len() as u64, Relaxed);
         } else {
             self.tally.turned_away += 1;
             self.forgo(due, now_ns);
@@ -221,7 +233,7 @@ impl<'a, C> Ledger<'a, C> {
     /// Whether a request can have a connection now.
     fn has_room(&self) -> bool {
         match &self.connections {
-            Connections::Exclusive { idle, open } => !idle.is_empty() || *open < self.plan.connections,
+            Connections::Exclusive { idle, open } => !idle.is_empty() || *open < self.most_connections,
             Connections::Sessions => self.in_flight < WAITING_AT_MOST as u64,
         }
     }
@@ -242,7 +254,6 @@ impl<'a, C> Ledger<'a, C> {
     fn change_in_flight(&mut self, by: i64) {
         self.in_flight = self.in_flight.checked_add_signed(by).expect("only a begun request ends");
         self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight);
-        self.progress.in_flight.store(self.in_flight, Relaxed);
     }
 
     /// Begins a request from [`next`](Self::next) at this instant.
@@ -259,7 +270,10 @@ impl<'a, C> Ledger<'a, C> {
 
     /// Records that a request was sent at this instant, and not before the previous one.
     pub(crate) fn sent(&mut self, at_ns: i64) {
-        self.tally.sends.sent(at_ns - self.start_ns);
+        let at_ns = at_ns - self.start_ns;
+        if !self.sink.keep_sent(at_ns) {
+            self.tally.sends.sent(at_ns);
+        }
     }
 
     /// Whether the next request is yet to be created, and could be sent if it were due.
@@ -310,24 +324,34 @@ impl<'a, C> Ledger<'a, C> {
         }
     }
 
+    /// The counts to publish.
+    fn counts(&self) -> Counts {
+        Counts {
+            sent: self.tally.sent,
+            outcomes: self.tally.ended,
+            in_flight: self.in_flight,
+            waiting: self.waiting.len() as u64,
+        }
+    }
+
     /// Publishes the requests that ended since the last time, and stops the schedule if a watcher asked for it.
     pub(crate) fn publish(&mut self, now_ns: i64) {
-        self.recent.publish(self.progress);
-        self.sink.send_if_old(now_ns);
+        self.recent.publish(self.counts(), self.progress);
+        self.sink.send_if_old(now_ns, now_ns - self.start_ns);
         if self.progress.enough.load(Relaxed) {
             self.schedule.stop();
         }
     }
 
     /// Ends the requests that still wait, and closes the ledger. None may be in flight any more.
-    pub(crate) fn close(mut self, now_ns: i64, cpu_s: f64, thread: ThreadUse) -> RunSummary {
+    pub(crate) fn close(mut self, now_ns: i64, cpu_s: f64, thread: ThreadUse) -> ClosedLedger {
         for due in std::mem::take(&mut self.waiting) {
             self.forgo(due, now_ns);
         }
-        self.progress.waiting.store(0, Relaxed);
-        self.recent.publish_last(self.progress);
+        self.recent.publish_last(self.counts(), self.progress);
         let end_ns = now_ns - self.start_ns;
-        self.tally.summary(Span { start_ns: self.start_ns, end_ns, cpu_s, thread })
+        self.tally.end_at(end_ns);
+        self.tally.close(Span { start_ns: self.start_ns, end_ns, cpu_s, thread })
     }
 
     /// Ends a request that was never begun.
@@ -369,8 +393,6 @@ impl<'a, C> Ledger<'a, C> {
         {
             self.tally.status(status);
         }
-        self.progress.ended.fetch_add(1, Relaxed);
-        self.progress.outcomes[outcome as usize].fetch_add(1, Relaxed);
         if let Some(response_ns) = response_ns {
             self.recent.add(response_ns);
         }

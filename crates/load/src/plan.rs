@@ -5,8 +5,11 @@ use std::time::Duration;
 use kendall_station::Arrivals;
 use serde::{Deserialize, Serialize};
 
+use crate::share::Share;
+
 /// The plan of a run: when requests are due, when to stop, and the limits for each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// When requests are due. A user of a closed population whose request got no answer thinks for at least 1 ms.
     pub arrivals: Arrivals,
@@ -31,6 +34,13 @@ pub struct Plan {
     pub core: Option<u32>,
     /// Whether the generator's thread has priority over all others (`SCHED_FIFO`), if that is permitted.
     pub goes_first: bool,
+    /// The number of threads that send, at least 1. Each has its own sockets and timer, and makes a part of the share. They
+    /// cannot be more than the connections or the users, nor more than one over the sessions of users.
+    pub threads: u32,
+    /// The part of the load that this process makes.
+    pub share: Share,
+    /// The instant to start at, by [`kendall_record::clock::now_ns`]; `None` for as soon as the generator is set up.
+    pub start_ns: Option<i64>,
 }
 
 /// How the generator waits for the instant at which the next request is due.
@@ -62,6 +72,9 @@ impl Plan {
             connections: 1000,
             timing: Timing::Sleep,
             core: None,
+            threads: 1,
+            share: Share::ALL,
+            start_ns: None,
         }
     }
 

@@ -30,6 +30,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+use crate::gate::Pass;
 use crate::ledger::{CHECK_EVERY, Ledger};
 use crate::plan::{Plan, Timing};
 use crate::poll::alarm::Alarm;
@@ -63,10 +64,11 @@ pub(crate) fn drive<'a>(
     ledger: &mut Ledger<'a, Key>,
     lines: impl Lines,
     plan: &'a Plan,
+    pass: Pass<'_>,
     cancel: &AtomicBool,
 ) -> io::Result<StampedBy> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    let alarm = Alarm::new(&plan.arrivals, plan.seed, plan.timing)?;
+    let alarm = Alarm::new(plan, ledger.share())?;
     if let Some(alarm) = &alarm {
         alarm.register(&epoll, EventData::new_u64(NO_CONNECTION))?;
     }
@@ -77,7 +79,7 @@ pub(crate) fn drive<'a>(
         Reactor { ledger, plan, stamped_by, epoll, inbox, urgent: 0, expiry_ns: i64::MAX, unheard: 0 };
     let mut driver = Driver { reactor, lines, alarm, events: Vec::with_capacity(EVENTS) };
     driver.open(cancel)?;
-    driver.run(cancel)?;
+    driver.run(pass, cancel)?;
     Ok(stamped_by)
 }
 
@@ -103,10 +105,10 @@ impl<L: Lines> Driver<'_, '_, L> {
         Ok(())
     }
 
-    fn run(&mut self, cancel: &AtomicBool) -> io::Result<()> {
+    fn run(&mut self, pass: Pass<'_>, cancel: &AtomicBool) -> io::Result<()> {
         let check_every = CHECK_EVERY.as_nanos() as i64;
         let (mut check_ns, mut drain_until_ns) = (0, i64::MAX);
-        let start_ns = now_ns();
+        let Some(start_ns) = pass.start_ns() else { return Ok(()) };
         self.reactor.ledger.start(start_ns);
         if let Some(alarm) = &mut self.alarm {
             alarm.start(start_ns);

@@ -36,15 +36,17 @@ pub(crate) struct Privileges {
 
 impl Privileges {
     /// Takes the permitted privileges. A missing one causes a lag, which is measured and reported.
-    pub(crate) fn take(plan: &Plan) -> Self {
+    /// Several threads leave it to the scheduler which core each runs on, unless there is an isolated one for each.
+    pub(crate) fn take(plan: &Plan, thread: u32) -> Self {
         let nice_before = getpriority_process(None);
         // Fails without CAP_SYS_NICE.
         let goes_first = nice_before.is_ok() && setpriority_process(None, -20).is_ok();
         let slack_before = current_timer_slack();
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let own_core = plan.core.or_else(isolated_core);
+        let own_core = plan.core.or_else(|| isolated_core(thread, plan.threads));
         // Started before this thread has its priority, which the watching thread would inherit.
-        let core_watch = (plan.goes_first && own_core.is_none()).then(CoreWatch::start).flatten();
+        let moves = plan.goes_first && own_core.is_none() && plan.threads == 1;
+        let core_watch = moves.then(CoreWatch::start).flatten();
         let priority = if plan.goes_first && !never_sleeps(plan) && go_before_all() {
             Priority::RealTime
         } else if goes_first {
@@ -101,7 +103,8 @@ impl Drop for Privileges {
 /// before real-time threads, and all sends of that time are late.
 fn never_sleeps(plan: &Plan) -> bool {
     const MOST_PER_S: f64 = 10_000.0;
-    plan.timing == Timing::Precise && plan.arrivals.rate_per_s().is_some_and(|per_s| per_s > MOST_PER_S)
+    let most_per_s = MOST_PER_S * f64::from(plan.threads) * f64::from(plan.share.of());
+    plan.timing == Timing::Precise && plan.arrivals.rate_per_s().is_some_and(|per_s| per_s > most_per_s)
 }
 
 /// Sets real-time priority, the lowest there is: before every ordinary thread, after those of the kernel.
@@ -120,17 +123,23 @@ fn keep_on(core: Option<u32>) -> Option<(u32, CpuSet)> {
     Some((core, before))
 }
 
-/// The first core that the kernel keeps free (`isolcpus`), and that this thread may use.
-fn isolated_core() -> Option<u32> {
+/// The core for one of the given number of threads among those that the kernel keeps free (`isolcpus`), and that this thread
+/// may use. `None` if they are fewer than the threads.
+fn isolated_core(thread: u32, threads: u32) -> Option<u32> {
     let isolated = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
     let allowed = sched_getaffinity(None).ok()?;
-    let mut cores = isolated.trim().split(',').filter_map(first_of).filter(|&core| core < CpuSet::MAX_CPU);
-    cores.find(|&core| allowed.is_set(core)).map(|core| core as u32)
+    let cores = cores_of(&isolated).filter(|&core| core < CpuSet::MAX_CPU && allowed.is_set(core));
+    let free: Vec<usize> = cores.take(threads as usize).collect();
+    if free.len() < threads as usize { None } else { free.get(thread as usize).map(|&core| core as u32) }
 }
 
-/// The first core of a range such as `2-5`, or of a single number.
-fn first_of(range: &str) -> Option<usize> {
-    range.split('-').next()?.parse().ok()
+/// The cores of ranges such as `2-5`, and of single numbers.
+fn cores_of(ranges: &str) -> impl Iterator<Item = usize> {
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some(first.parse::<usize>().ok()?..=last.parse().ok()?)
+    };
+    ranges.trim().split(',').filter_map(range).flatten()
 }
 
 /// The kernel's account of this thread at one instant.
@@ -157,5 +166,16 @@ impl ThreadAccount {
             voluntary_switches: field("voluntary_ctxt_switches:"),
             involuntary_switches: field("nonvoluntary_ctxt_switches:"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_cores_are_read() {
+        assert_eq!(cores_of("2-4,7\n").collect::<Vec<_>>(), [2, 3, 4, 7]);
+        assert_eq!(cores_of("\n").count(), 0);
     }
 }

@@ -1,6 +1,9 @@
 //! The progress of a run, for watchers on other threads. Watching costs the generator a few stores per request, and the
-//! generator never waits for a watcher.
+//! generator never waits for a watcher. Each thread publishes its counts about every 20 ms.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::mem;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -25,8 +28,9 @@ pub struct Progress {
     /// Set by a watcher to end the run early: no further request is sent, and the run waits for those in flight, as at
     /// the end of every run.
     pub enough: AtomicBool,
-    /// Response times in nanoseconds that the generator has published; `None` after a watcher took them.
-    published: Mutex<Option<Histogram<u64>>>,
+    /// Response times in nanoseconds that the threads of the generator have published, by the thread's number; empty after a
+    /// watcher took them.
+    published: Mutex<BTreeMap<u32, Histogram<u64>>>,
 }
 
 impl Progress {
@@ -39,38 +43,75 @@ impl Progress {
     /// The generator publishes them about every 20 ms, so `None` right after a call; a caller that asks once a second
     /// gets those of about a second.
     pub fn take_responses(&self) -> Option<Histogram<u64>> {
-        self.published.lock().expect("no thread panics while it holds the lock").take()
+        let published =
+            mem::take(&mut *self.published.lock().expect("no thread panics while it holds the lock"));
+        published.into_values().reduce(|mut all, one| {
+            all.add(one).expect("both grow and have two digits");
+            all
+        })
     }
 }
 
-/// Response times that the generator has not published yet.
+/// The counts of one thread.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) outcomes: [u64; 5],
+    pub(crate) in_flight: u64,
+    pub(crate) waiting: u64,
+}
+
+/// What a thread of the generator has not published yet.
 pub(crate) struct Recent {
+    thread: u32,
+    published: Counts,
     responses: Histogram<u64>,
 }
 
 impl Recent {
-    pub(crate) fn new() -> Self {
-        Self { responses: histogram() }
+    /// Of the thread with this number.
+    pub(crate) fn new(thread: u32) -> Self {
+        Self { thread, published: Counts::default(), responses: histogram() }
     }
 
     pub(crate) fn add(&mut self, response_ns: i64) {
         record(&mut self.responses, response_ns);
     }
 
-    /// Publishes them if a watcher has taken those published before. Otherwise they stay here: none is lost, and memory
-    /// does not grow, because a histogram is as large as its largest value requires.
-    pub(crate) fn publish(&mut self, progress: &Progress) {
-        if let Ok(mut place) = progress.published.try_lock()
-            && place.is_none()
+    /// Publishes the counts, and the response times if a watcher has taken those published before. Otherwise they stay here:
+    /// none is lost, and memory does not grow, because a histogram is as large as its largest value requires.
+    pub(crate) fn publish(&mut self, counts: Counts, progress: &Progress) {
+        self.count(counts, progress);
+        if let Ok(mut published) = progress.published.try_lock()
+            && let Entry::Vacant(place) = published.entry(self.thread)
         {
-            *place = Some(std::mem::replace(&mut self.responses, histogram()));
+            place.insert(mem::replace(&mut self.responses, histogram()));
         }
     }
 
+    /// Adds what has changed. The counts of all threads add up, so a thread adds a negative change by wrapping around.
+    fn count(&mut self, counts: Counts, progress: &Progress) {
+        let before = mem::replace(&mut self.published, counts);
+        let add = |to: &AtomicU64, now: u64, before: u64| {
+            if now != before {
+                to.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+            }
+        };
+        add(&progress.sent, counts.sent, before.sent);
+        let ended = |counts: &Counts| counts.outcomes.iter().sum();
+        add(&progress.ended, ended(&counts), ended(&before));
+        for (outcome, to) in progress.outcomes.iter().enumerate() {
+            add(to, counts.outcomes[outcome], before.outcomes[outcome]);
+        }
+        add(&progress.in_flight, counts.in_flight, before.in_flight);
+        add(&progress.waiting, counts.waiting, before.waiting);
+    }
+
     /// Publishes the rest when the run is over, together with those not yet taken.
-    pub(crate) fn publish_last(&mut self, progress: &Progress) {
-        let mut place = progress.published.lock().expect("no thread panics while it holds the lock");
-        let published = place.get_or_insert_with(histogram);
+    pub(crate) fn publish_last(&mut self, counts: Counts, progress: &Progress) {
+        self.count(counts, progress);
+        let mut published = progress.published.lock().expect("no thread panics while it holds the lock");
+        let published = published.entry(self.thread).or_insert_with(histogram);
         published.add(&self.responses).expect("both grow and have two digits");
     }
 }

@@ -1,6 +1,8 @@
 //! The regularity of the sends: statistics that the law of the gaps between them is judged by, in constant
 //! memory.
 
+use std::collections::VecDeque;
+
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,7 @@ pub struct Dispersion {
 }
 
 /// The counters of the sends.
+#[derive(Debug)]
 pub(crate) struct Meter {
     count: u64,
     first_ns: i64,
@@ -78,6 +81,15 @@ impl Meter {
         let first = self.due.map_or(at_ns, |(first, _)| first);
         self.due = Some((first, at_ns));
         self.due_count += 1;
+    }
+
+    /// Adds the due times of another thread's requests. Sends are merged in their order, by a [`SendMerger`].
+    pub(crate) fn add_due(&mut self, other: &Self) {
+        self.due = match (self.due, other.due) {
+            (Some((first, last)), Some(others)) => Some((first.min(others.0), last.max(others.1))),
+            (own, others) => own.or(others),
+        };
+        self.due_count += other.due_count;
     }
 
     /// Records a request that is passed to the kernel at this instant, not before the previous one.
@@ -124,7 +136,83 @@ impl Meter {
     }
 }
 
+/// The sends of the requests of a run whose rows come from elsewhere, in any order. Those of the first requests are enough.
+#[derive(Debug, Default)]
+pub(crate) struct SendLog {
+    due_ns: Vec<i64>,
+    sent_ns: Vec<i64>,
+}
+
+impl SendLog {
+    /// At most this many requests are counted, at 16 bytes each.
+    const REQUESTS: u64 = 8_000_000;
+
+    pub(crate) fn add(&mut self, index: u64, due_ns: i64, sent_ns: Option<i64>) {
+        if index < Self::REQUESTS && self.due_ns.len() < Self::REQUESTS as usize {
+            self.due_ns.push(due_ns);
+            self.sent_ns.extend(sent_ns);
+        }
+    }
+
+    pub(crate) fn summary(mut self) -> Sends {
+        self.due_ns.sort_unstable();
+        self.sent_ns.sort_unstable();
+        let mut meter = Meter::new(0);
+        self.due_ns.into_iter().for_each(|at_ns| meter.due(at_ns));
+        self.sent_ns.into_iter().for_each(|at_ns| meter.sent(at_ns));
+        meter.summary()
+    }
+}
+
+/// Merges the sends of several threads in the order in which they were made.
+///
+/// A thread reports its sends every 20 ms, with the instant before which it makes no further ones. The merger keeps the
+/// sends since the earliest of these instants: a few thousand, unless a thread is stalled.
+#[derive(Debug, Default)]
+pub(crate) struct SendMerger {
+    threads: Vec<ThreadSends>,
+    /// The sends in order; they are counted once it is known when requests were due.
+    merged: Option<Meter>,
+}
+
+#[derive(Debug)]
+struct ThreadSends {
+    sent_ns: VecDeque<i64>,
+    until_ns: i64,
+}
+
+impl SendMerger {
+    pub(crate) fn new(threads: usize) -> Self {
+        let none = || ThreadSends { sent_ns: VecDeque::new(), until_ns: i64::MIN };
+        Self { threads: std::iter::repeat_with(none).take(threads).collect(), merged: None }
+    }
+
+    pub(crate) fn take(&mut self, thread: usize, sent_ns: Vec<i64>, until_ns: i64) {
+        let one = &mut self.threads[thread];
+        one.sent_ns.extend(sent_ns);
+        one.until_ns = until_ns;
+        let known_ns = self.threads.iter().map(|one| one.until_ns).min().unwrap_or(i64::MAX);
+        let merged = self.merged.get_or_insert_with(|| Meter::new(0));
+        let first = |threads: &[ThreadSends]| {
+            let heads = threads.iter().enumerate().filter_map(|(i, one)| Some((*one.sent_ns.front()?, i)));
+            heads.min().filter(|&(at_ns, _)| at_ns < known_ns)
+        };
+        while let Some((at_ns, thread)) = first(&self.threads) {
+            self.threads[thread].sent_ns.pop_front();
+            merged.sent(at_ns);
+        }
+    }
+
+    /// The statistics of the merged sends, whose requests were due as another meter counted.
+    pub(crate) fn summary(self, dues: Meter) -> Sends {
+        let mut meter = self.merged.unwrap_or_else(|| Meter::new(0));
+        meter.add_due(&dues);
+        meter.summary()
+    }
+}
+
 /// Counts in windows of one width, one after the other.
+#[derive(Debug)]
 struct Window {
     width_ns: i64,
     /// The window that is being filled, and what is in it.
@@ -211,6 +299,35 @@ mod tests {
         // Five standard errors of the mean of 4,096 uniform draws: a false alarm in 1.7 million.
         let error = gaps as f64 / 12f64.sqrt() / (SAMPLE as f64).sqrt();
         assert!((mean - gaps as f64 / 2.0).abs() < 5.0 * error, "{mean}");
+    }
+
+    /// Threads that report at different times, the last of them only at the end.
+    #[test]
+    fn merged_sends_are_those_of_one_thread() {
+        for (arrivals, threads) in [(Arrivals::poisson(5000.0), 2), (Arrivals::constant(5000.0), 8)] {
+            let all: Vec<i64> =
+                arrivals.instants(5).unwrap().take(20_000).map(|at_s| (at_s * 1e9) as i64).collect();
+            let mut one = Meter::new(0);
+            let mut merger = SendMerger::new(threads);
+            let mut dues: Vec<Meter> = (0..threads).map(|_| Meter::new(0)).collect();
+            let mut kept = vec![Vec::new(); threads];
+            for (index, &at_ns) in all.iter().enumerate() {
+                let thread = index % threads;
+                one.due(at_ns);
+                one.sent(at_ns + 1000);
+                dues[thread].due(at_ns);
+                kept[thread].push(at_ns + 1000);
+                if thread > 0 && index % (100 + thread) == 0 {
+                    merger.take(thread, std::mem::take(&mut kept[thread]), at_ns + 1000);
+                }
+            }
+            for (thread, sent_ns) in kept.into_iter().enumerate() {
+                merger.take(thread, sent_ns, i64::MAX);
+            }
+            let mut merged_dues = Meter::new(0);
+            dues.iter().for_each(|due| merged_dues.add_due(due));
+            assert_eq!(merger.summary(merged_dues), one.summary());
+        }
     }
 
     #[test]

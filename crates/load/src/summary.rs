@@ -48,7 +48,7 @@ pub struct RunSummary {
     /// The reason of the first refused request, if it is known.
     #[serde(default)]
     pub refused_because: Option<String>,
-    /// The most requests in flight at once.
+    /// The most requests in flight at once; with several threads, the sum of the most of each.
     pub max_in_flight: u64,
     /// The sends: their rate and regularity.
     #[serde(default)]
@@ -56,10 +56,47 @@ pub struct RunSummary {
     /// Both sides of Little's law.
     #[serde(default)]
     pub little: Little,
-    /// CPU time of the generator's thread, in seconds.
+    /// CPU time of the generator's threads, in seconds.
     pub generator_cpu_s: f64,
-    /// Other conditions of the generator's thread.
+    /// Other conditions of the generator's thread. With several threads, the lowest priority, the longest wait for a
+    /// processor and the sums of their switches.
     #[serde(default)]
+    pub thread: ThreadUse,
+    /// The figures of each thread; empty if one thread sent all requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadFigures>,
+    /// The agents that sent the requests; empty if this process did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentFigures>,
+}
+
+/// The share of an agent in a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentFigures {
+    /// The agent's name.
+    pub name: String,
+    /// The agent's requests that were due.
+    pub sent: u64,
+    /// The offset of the agent's clock was known to within this, in seconds: its instants may be off by that much.
+    pub clock_bound_s: f64,
+    /// How far the agent's clock moved away from that of this machine during the run, in seconds, as far as that was known.
+    pub clock_drift_s: f64,
+}
+
+/// The figures of one of several threads of a generator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadFigures {
+    /// The thread's requests that were due.
+    pub sent: u64,
+    /// From the start until the thread's last request was due or answered, drain included, in seconds.
+    pub wall_s: f64,
+    /// The thread's CPU time, in seconds.
+    pub cpu_s: f64,
+    /// How late the thread began requests with a free connection.
+    pub lag: Lag,
+    /// The share of that lag in the response times of the thread's requests.
+    pub lag_share: LagShare,
+    /// Other conditions of the thread.
     pub thread: ThreadUse,
 }
 
@@ -94,7 +131,7 @@ pub struct ThreadUse {
 }
 
 /// The priority of the generator's thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// The ordinary one.
@@ -150,14 +187,16 @@ impl RunSummary {
         self.ended[outcome as usize]
     }
 
-    /// CPU time of the generator's thread for each request that was due, in seconds.
+    /// CPU time of the generator's threads for each request that was due, in seconds.
     pub fn cpu_per_request_s(&self) -> f64 {
         self.generator_cpu_s / self.sent.max(1) as f64
     }
 
-    /// The share of one core that the generator's thread used.
+    /// The share of one core that the generator's thread used, or the busiest of its threads.
     pub fn core_share(&self) -> f64 {
-        self.generator_cpu_s / self.wall_s.max(1e-9)
+        let share = |cpu_s: f64, wall_s: f64| cpu_s / wall_s.max(1e-9);
+        let of_threads = self.threads.iter().map(|one| share(one.cpu_s, one.wall_s)).reduce(f64::max);
+        of_threads.unwrap_or_else(|| share(self.generator_cpu_s, self.wall_s))
     }
 }
 

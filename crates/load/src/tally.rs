@@ -1,13 +1,14 @@
-//! Counters during a run, in constant memory, and their summary.
+//! Counters of a thread during a run, in constant memory.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use kendall_record::Outcome;
 
+use crate::part::{RunPart, Times};
 use crate::schedule::Due;
 use crate::sends::Meter;
-use crate::summary::{Lag, LagShare, Little, RunSummary, ThreadUse};
+use crate::summary::{Little, ThreadUse};
 
 /// Counters during a run. All instants are in nanoseconds since its start.
 pub(crate) struct Tally {
@@ -48,6 +49,12 @@ impl InSystem {
         self.at_ns = at_ns;
         self.now += by;
     }
+}
+
+/// The books of one thread after its run.
+pub(crate) struct ClosedLedger {
+    pub(crate) part: RunPart,
+    pub(crate) sends: Meter,
 }
 
 /// The time of a run, and its cost.
@@ -127,52 +134,42 @@ impl Tally {
         self.response.value_at_quantile(0.99)
     }
 
-    pub(crate) fn summary(mut self, span: Span) -> RunSummary {
-        self.in_system.change(0, span.end_ns);
-        RunSummary {
+    /// Ends the integral of the requests that are due and have not ended.
+    pub(crate) fn end_at(&mut self, at_ns: i64) {
+        self.in_system.change(0, at_ns);
+    }
+
+    /// Closes the books.
+    pub(crate) fn close(self, span: Span) -> ClosedLedger {
+        let part = RunPart {
             start_ns: span.start_ns,
-            wall_s: span.end_ns as f64 / 1e9,
-            sending_s: self.last_due_ns as f64 / 1e9,
+            end_ns: span.end_ns,
+            cpu_s: span.cpu_s,
+            thread: span.thread,
+            threads: Vec::new(),
             sent: self.sent,
             ended: self.ended,
-            statuses: std::mem::take(&mut self.statuses),
-            lag: lag(&self.lag),
-            lag_share: self.lag_share(),
-            send_lag: lag(&self.send_lag),
+            statuses: self.statuses,
             waited_for_connection: self.waited_for_connection,
-            wait_for_connection: lag(&self.wait),
             turned_away: self.turned_away,
             connections_opened: self.connections_opened,
             own_failures: self.own_failures,
-            refused_because: self.refused_because,
             max_in_flight: self.max_in_flight,
-            sends: self.sends.summary(),
+            last_due_ns: self.last_due_ns,
+            refused_because: self.refused_because,
+            times: Times {
+                lag: self.lag,
+                send_lag: self.send_lag,
+                wait: self.wait,
+                response: self.response,
+                punctual: self.punctual,
+            },
             little: Little {
                 in_system_s: self.in_system.area_ns as f64 / 1e9,
                 responses_s: self.responses_ns as f64 / 1e9,
             },
-            generator_cpu_s: span.cpu_s,
-            thread: span.thread,
-        }
-    }
-
-    /// The generator's own lag as a share of the response times.
-    fn lag_share(&self) -> LagShare {
-        let share = |all: f64, punctual: f64| if all > 0.0 { (1.0 - punctual / all).max(0.0) } else { 0.0 };
-        let of_quantile = |quantile: f64| {
-            let of = |times: &Histogram<u64>| times.value_at_quantile(quantile) as f64;
-            share(of(&self.response), of(&self.punctual))
         };
-        let mean = share(self.response.mean(), self.punctual.mean());
-        LagShare { mean, p50: of_quantile(0.5), p99: of_quantile(0.99) }
-    }
-}
-
-fn lag(histogram: &Histogram<u64>) -> Lag {
-    Lag {
-        p50_ns: histogram.value_at_quantile(0.5),
-        p99_ns: histogram.value_at_quantile(0.99),
-        max_ns: histogram.max(),
+        ClosedLedger { part, sends: self.sends }
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
+use crate::gate::Pass;
 use crate::ledger::{CHECK_EVERY, EndedRequest, Failure, Ledger, OutgoingRequest, Start, in_time};
 use crate::plan::Plan;
 use crate::request::{Request, Reuse};
@@ -28,6 +29,7 @@ pub(crate) fn drive<'a>(
     ledger: &mut Ledger<'a, Box<dyn Connection>>,
     connect: &'a dyn Connect,
     plan: &Plan,
+    pass: Pass<'_>,
     cancel: &AtomicBool,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -36,7 +38,7 @@ pub(crate) fn drive<'a>(
     runtime.block_on(async {
         let out = FuturesUnordered::new();
         let mut driver = Driver { ledger, connect, limit: plan.timeout, give_up: &give_up, out };
-        driver.run(Timer::new()?, cancel).await
+        driver.run(Timer::new()?, pass, cancel).await
     })
 }
 
@@ -60,10 +62,11 @@ struct Attempt {
 }
 
 impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
-    async fn run(&mut self, mut timer: Timer, cancel: &AtomicBool) -> io::Result<()> {
+    async fn run(&mut self, mut timer: Timer, pass: Pass<'_>, cancel: &AtomicBool) -> io::Result<()> {
         let mut check = interval(CHECK_EVERY);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.ledger.start(now_ns());
+        let Some(start_ns) = pass.start_ns() else { return Ok(()) };
+        self.ledger.start(start_ns);
         let mut drain_until_ns = i64::MAX;
         loop {
             let now = now_ns();

@@ -53,7 +53,9 @@ pub struct Crowd<'a> {
     seed: u64,
     starts: Instants<'a>,
     next_start_s: Option<f64>,
-    begun: u64,
+    /// The number of the next session, and the step to the one after it.
+    next_number: u64,
+    step: u32,
     /// The users in their think time, by when they will send.
     thinking: BinaryHeap<Reverse<(Instant, u32)>>,
     users: Vec<User>,
@@ -89,14 +91,21 @@ impl PartialOrd for Instant {
 impl<'a> Crowd<'a> {
     /// No user has arrived yet.
     pub fn new(sessions: &'a Sessions, seed: u64) -> Self {
+        Self::part(sessions, seed, 0, 1)
+    }
+
+    /// Every `step`-th session, from the one with the number `first` on: one of the parts into which several senders split the
+    /// sessions. No user has arrived yet.
+    pub fn part(sessions: &'a Sessions, seed: u64, first: u32, step: u32) -> Self {
         let mut starts = Instants::of_gaps(&sessions.gap, seed);
         Self {
             think: &sessions.think,
             requests: &sessions.requests,
             seed,
-            next_start_s: starts.next(),
+            next_start_s: starts.nth(first as usize),
             starts,
-            begun: 0,
+            next_number: u64::from(first),
+            step: step.max(1),
             thinking: BinaryHeap::new(),
             users: Vec::new(),
             vacant: Vec::new(),
@@ -116,7 +125,7 @@ impl<'a> Crowd<'a> {
     pub fn take(&mut self) -> Option<(f64, u32)> {
         let at_s = self.next_s()?;
         let user = if self.next_start_s == Some(at_s) {
-            self.next_start_s = self.starts.next();
+            self.next_start_s = self.starts.nth(self.step as usize - 1);
             self.begin()
         } else {
             self.thinking.pop()?.0.1
@@ -142,8 +151,8 @@ impl<'a> Crowd<'a> {
     }
 
     fn begin(&mut self) -> u32 {
-        let mut rng = stream(self.seed, Purpose::Think, self.begun);
-        self.begun += 1;
+        let mut rng = stream(self.seed, Purpose::Think, self.next_number);
+        self.next_number += u64::from(self.step);
         let left = self.requests.sample(&mut rng);
         let user = User { left, rng };
         match self.vacant.pop() {
@@ -230,9 +239,9 @@ mod tests {
             let mut crowd = Crowd::new(&sessions, 9);
             let mut starts = Vec::new();
             while starts.len() < 100 {
-                let begun = crowd.begun;
+                let begun = crowd.next_number;
                 let (at_s, user) = crowd.take().unwrap();
-                if crowd.begun > begun {
+                if crowd.next_number > begun {
                     starts.push((at_s, crowd.users[user as usize].left));
                 }
                 crowd.answered(user, at_s + answer_s, 0.0);
@@ -240,6 +249,19 @@ mod tests {
             starts
         };
         assert_eq!(starts(0.001), starts(0.3));
+    }
+
+    /// With few requests per session, so that the start of a session can be recognised.
+    #[test]
+    fn the_parts_of_a_crowd_are_its_sessions() {
+        let one = sessions(Batch::Fixed { size: 1 });
+        let starts = |first, step, count| {
+            let mut crowd = Crowd::part(&one, 9, first, step);
+            (0..count).map(|_| crowd.take().unwrap().0).collect::<Vec<f64>>()
+        };
+        let mut merged = [starts(0, 3, 30), starts(1, 3, 30), starts(2, 3, 30)].concat();
+        merged.sort_by(f64::total_cmp);
+        assert_eq!(merged, starts(0, 1, 90));
     }
 
     #[test]

@@ -70,6 +70,7 @@ mod tests {
             connections: 1,
             timing: kendall_load::Timing::Sleep,
             core: None,
+            threads: kendall_experiment::Threads::default(),
         };
         let open = || Schedule::Rate(5.0, Arrivals::constant(1.0));
         assert_eq!(stop(&load(Some(500), NONE, open())), StopRule::Runs { customers: 500, runs: 480 });

@@ -121,7 +121,11 @@ impl fmt::Display for Limit {
                 percent(share)
             ),
             Self::Busy { core_share } => {
-                write!(f, "the generator was busy for {} of the time", percent(core_share))
+                write!(
+                    f,
+                    "the generator was busy for {} of the time; send from more cores with --generator-threads",
+                    percent(core_share)
+                )
             }
             Self::Waited { share } => {
                 write!(

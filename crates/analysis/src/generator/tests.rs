@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use kendall_load::{Dispersion, Lag, Little, Sends, ThreadUse};
+use kendall_load::{Dispersion, Lag, Little, Sends, ThreadFigures, ThreadUse};
 use kendall_station::Estimate;
 use kendall_stats::random::{Purpose, stream};
 
@@ -41,6 +41,8 @@ pub(super) fn clean(gap: &Law) -> RunSummary {
         little: Little { in_system_s: 25.0, responses_s: 25.001 },
         generator_cpu_s: 0.6,
         thread: ThreadUse { run_queue_s: Some(0.02), ..ThreadUse::default() },
+        threads: Vec::new(),
+        agents: Vec::new(),
     }
 }
 
@@ -131,6 +133,45 @@ fn each_fault_of_the_generator_is_named() {
         assert_eq!(verdict.checks.iter().filter(|check| check.held == Some(false)).count(), 1);
         let text = serde_json::to_string(&verdict).unwrap();
         assert_eq!(serde_json::from_str::<GeneratorVerdict>(&text).unwrap(), verdict);
+    }
+}
+
+/// Four threads of which one alone has a fault: on average, or by the merged distribution, there would be none.
+#[test]
+fn each_thread_of_the_generator_is_judged() {
+    let clean_thread = |run: &RunSummary| ThreadFigures {
+        sent: run.sent / 4,
+        wall_s: run.wall_s,
+        cpu_s: run.generator_cpu_s / 4.0,
+        lag: run.lag,
+        lag_share: run.lag_share,
+        thread: run.thread,
+    };
+    let all = |run: &mut RunSummary| run.threads = vec![clean_thread(run); 4];
+    let mut run = clean(&exponential());
+    all(&mut run);
+    assert_eq!(judge(&run, &poisson()).trust, Trust::Trustworthy);
+    run.generator_cpu_s = 20.0;
+    run.threads.iter_mut().for_each(|one| one.cpu_s = 5.0);
+    let verdict = judge(&run, &poisson());
+    assert_eq!(verdict.trust, Trust::Trustworthy, "two cores in all, and half of one each");
+    let found = |what| &verdict.checks.iter().find(|check| check.what == what).unwrap().found;
+    assert_eq!(found(Checked::Processor), "50 % of a core, the busiest of 4 threads");
+    type Break = fn(&mut ThreadFigures);
+    let faults: [(&str, Break); 2] = [
+        ("busy for 93 %", |thread| thread.cpu_s = 9.3),
+        ("left late", |thread| {
+            thread.lag.p99_ns = 900_000;
+            thread.lag_share.p50 = 0.3;
+        }),
+    ];
+    for (words, fault) in faults {
+        let mut run = clean(&exponential());
+        all(&mut run);
+        fault(&mut run.threads[2]);
+        let verdict = judge(&run, &poisson());
+        assert_eq!(verdict.limits.len(), 1, "{verdict:?}");
+        assert!(verdict.headline().contains(words), "{}", verdict.headline());
     }
 }
 

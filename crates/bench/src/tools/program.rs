@@ -39,6 +39,19 @@ pub(crate) const PROGRAMS: &[Program] = &[
         reported: Some(|output| Some([quantile_s(output, 0.99)?, quantile_s(output, 0.999)?])),
     },
     Program {
+        name: "kendall --generator-threads 2",
+        installed_as: "",
+        closed: Some(|url, connections, time| {
+            words(&format!(
+                "load {url} --arrivals closed --users {connections} --connections {connections} --duration {}s \
+                 --generator-threads 2 --json",
+                time.as_secs()
+            ))
+        }),
+        open: None,
+        reported: None,
+    },
+    Program {
         name: "kendall --timing precise",
         installed_as: "",
         closed: None,

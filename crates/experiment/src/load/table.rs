@@ -3,10 +3,10 @@
 use kendall_load::Timing;
 use kendall_station::{Kind as LawKind, Law, Spacing};
 
-use super::stages;
+use super::{Threads, stages};
 use kendall_system::{Kind, Parameter, law_kind};
 
-/// The value for a warm-up that MSER-5 determines.
+/// The value for a warm-up that MSER-5 determines, and for as many threads as there are free cores.
 const AUTO: &str = "auto";
 
 /// The parameters of `[load]`, which `kendall load` also takes as options.
@@ -148,6 +148,13 @@ pub const LOAD: &[Parameter] = &[
         kind: Kind::Whole { least: 0, most: 4095 },
         default: None,
     },
+    Parameter {
+        name: "generator-threads",
+        help: "how many threads send the requests, each over its own connections; or auto, for the cores that the server \
+               leaves free",
+        kind: Kind::Word(check_threads),
+        default: Some("1"),
+    },
 ];
 
 /// The kind of law that a name of arrivals stands for.
@@ -197,6 +204,21 @@ pub(super) fn timing(name: &str) -> Option<Timing> {
         "precise" => Some(Timing::Precise),
         _ => None,
     }
+}
+
+/// The most threads of a generator.
+pub(super) const THREADS_AT_MOST: u32 = 64;
+
+pub(super) fn threads(text: &str) -> Option<Threads> {
+    match text {
+        AUTO => Some(Threads::Auto),
+        _ => text.parse().ok().filter(|number| (1..=THREADS_AT_MOST).contains(number)).map(Threads::Number),
+    }
+}
+
+fn check_threads(text: &str) -> Result<(), String> {
+    let why = || format!("must be a whole number from 1 to {THREADS_AT_MOST}, or {AUTO}, not {text:?}");
+    threads(text).map(drop).ok_or_else(why)
 }
 
 fn check_timing(name: &str) -> Result<(), String> {

@@ -33,6 +33,29 @@ fn the_first_limit_stops_a_trial() {
 }
 
 #[test]
+fn threads_are_as_many_as_have_connections_and_users() {
+    let closed = [("arrivals", "closed"), ("users", "3"), ("duration", "1s")];
+    let with = |more: &[(&'static str, &str)]| load(&[&closed[..], more].concat());
+    assert_eq!(with(&[]).unwrap().threads, Threads::Number(1));
+    assert_eq!(with(&[("generator-threads", "3")]).unwrap().threads, Threads::Number(3));
+    assert_eq!(with(&[("generator-threads", "auto")]).unwrap().threads, Threads::Auto);
+    let refused = |more: &[(&'static str, &str)]| with(more).unwrap_err().0;
+    assert_eq!(refused(&[("generator-threads", "4")]), "generator-threads");
+    assert_eq!(refused(&[("generator-threads", "3"), ("connections", "2")]), "generator-threads");
+    assert_eq!(refused(&[("generator-threads", "2"), ("core", "0")]), "core");
+}
+
+#[test]
+fn free_cores_are_those_that_the_server_does_not_use() {
+    let free = |all, server| Cores { all, server }.free();
+    assert_eq!(free(8, ServerCores::Known(0)), 8);
+    assert_eq!(free(8, ServerCores::Known(6)), 2);
+    assert_eq!(free(8, ServerCores::Known(9)), 1);
+    assert_eq!((free(8, ServerCores::Unknown), free(2, ServerCores::Unknown)), (4, 1));
+    assert_eq!(free(1, ServerCores::Unknown), 1);
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let missing = |values: &[(&'static str, &str)]| load(values).unwrap_err().0;
     assert_eq!(missing(&[("duration", "1s")]), "rate");

@@ -58,6 +58,31 @@ fn the_score_and_the_classes_are_those_of_the_record() {
     }
 }
 
+/// The form of the result is that of one thread, and the command that repeats it names the threads.
+#[test]
+fn several_threads_send_what_one_sends() {
+    let server = Served::new(&["reverse", "--workers", "1"]);
+    let folder = tempfile::tempdir().unwrap();
+    let rows = |threads: &str| {
+        let record = folder.path().join(threads);
+        let record_text = record.to_str().unwrap();
+        let more = ["--seed", "7", "--json", "--generator-threads", threads, "--record", record_text];
+        let found = json(&load(&server, &more));
+        assert_eq!(found["run"]["ended"][0], 100, "{found}");
+        let number = if threads == "1" { 0 } else { 2 };
+        assert_eq!(found["run"]["threads"].as_array().map_or(0, Vec::len), number);
+        let again = found["again"].as_str().unwrap();
+        assert_eq!(again.contains("--generator-threads 2"), threads == "2", "{again}");
+        let rows = read_trial(&record).unwrap();
+        assert!(rows.is_sorted_by_key(|row| row.index));
+        rows.iter().map(|row| (row.index, row.class, row.scheduled)).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("2"), rows("1"));
+    let refused = load(&server, &["--generator-threads", "3", "--connections", "2"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("--generator-threads: must be at most 2"), "{said}");
+}
+
 /// Run by a shell as it was printed, the command makes the same requests: its classes are as often each.
 #[test]
 fn the_seed_is_drawn_and_the_printed_command_repeats_the_requests() {

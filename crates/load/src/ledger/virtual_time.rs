@@ -19,12 +19,13 @@ use kendall_station::Arrivals;
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 
 use self::peer::{Numbers, Peer, drawn_plan};
-use super::{EndedRequest, Failure, Ledger, OutgoingRequest, Start, in_time};
+use super::{EndedRequest, Failure, Ledger, OutgoingRequest, Part, Start, in_time};
 use crate::connection::Stamps;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::rows;
-use crate::schedule::Due;
+use crate::schedule::{Budget, Due};
+use crate::share::Share;
 use crate::summary::{RunSummary, ThreadUse};
 
 const MS: i64 = 1_000_000;
@@ -164,9 +165,20 @@ impl Course {
 
     fn against(plan: Plan, seed: u64, peer: Peer) -> Self {
         let progress = Progress::default();
-        let (sink, batches) = rows::channel();
+        let (mut sinks, batches, _) = rows::channel(1);
+        let sink = sinks.pop().expect("there is one for the thread");
+        drop(sinks);
         let collector = thread::spawn(|| batches.flatten().collect());
-        let mut ledger = Ledger::new(&plan, &Numbers, sink, &progress);
+        let budget = Budget::of(&plan);
+        let mut ledger = Ledger::new(Part {
+            plan: &plan,
+            share: Share::ALL,
+            thread: 0,
+            budget: &budget,
+            workload: &Numbers,
+            progress: &progress,
+            sink,
+        });
         let mut driver = Driver {
             ledger: &mut ledger,
             peer,
@@ -184,7 +196,8 @@ impl Course {
         };
         driver.drive();
         let (end_ns, begun, most_open) = (driver.now_ns, driver.begun, driver.most_open);
-        let summary = ledger.close(end_ns, 0.0, ThreadUse::default());
+        let closed = ledger.close(end_ns, 0.0, ThreadUse::default());
+        let summary = closed.part.summary(closed.sends.summary());
         let rows = collector.join().expect("it only collects");
         Self { end_ns, summary, rows, begun, most_open, progress, plan }
     }

@@ -6,17 +6,19 @@
 //! nothing: the kernel reprograms the processor's for it when it handles the one that fires.
 
 use std::io;
+use std::iter::{Skip, StepBy};
 use std::os::fd::OwnedFd;
 
 use kendall_record::clock::now_ns;
-use kendall_station::{Arrivals, Instants};
+use kendall_station::Instants;
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use crate::plan::Timing;
+use crate::plan::{Plan, Timing};
+use crate::share::Share;
 
 /// A request due this soon after another is mostly due before the generator can sleep again, and its timer would only
 /// interrupt.
@@ -26,7 +28,7 @@ const WORTH_IT_NS: i64 = 30_000;
 pub(crate) struct Alarm<'a> {
     timers: [Timer; 2],
     /// A second copy of the schedule's instants, one ahead of it.
-    instants: Instants<'a>,
+    instants: StepBy<Skip<Instants<'a>>>,
     start_ns: i64,
     /// The current instant; `None` after the last.
     ahead_ns: Option<i64>,
@@ -78,15 +80,16 @@ impl Lead {
 
 impl<'a> Alarm<'a> {
     /// `None` where the instants are not fixed in advance.
-    pub(crate) fn new(arrivals: &'a Arrivals, seed: u64, timing: Timing) -> io::Result<Option<Self>> {
-        let Some(instants) = arrivals.instants(seed) else { return Ok(None) };
+    pub(crate) fn new(plan: &'a Plan, share: Share) -> io::Result<Option<Self>> {
+        let Some(instants) = plan.arrivals.instants(plan.seed) else { return Ok(None) };
+        let instants = share.stream(instants);
         let timer = || {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             Ok::<_, Errno>(Timer { fd, due_ns: i64::MIN, at_ns: i64::MIN })
         };
         let timers = [timer()?, timer()?];
-        Ok(Some(Self { timers, instants, start_ns: 0, ahead_ns: Some(0), lead: Lead::of(timing) }))
+        Ok(Some(Self { timers, instants, start_ns: 0, ahead_ns: Some(0), lead: Lead::of(plan.timing) }))
     }
 
     /// Registers the timers with an epoll instance, which they wake.

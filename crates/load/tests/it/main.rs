@@ -5,5 +5,6 @@ mod echo;
 mod overload;
 mod run;
 mod sessions;
+mod threads;
 mod timing;
 mod wire;

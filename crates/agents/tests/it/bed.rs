@@ -1,0 +1,164 @@
+//! A NATS server, and agents in this process and in others.
+
+use std::env;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use kendall_agents::{AgentOptions, Fleet, FleetError, FleetOptions, Target, agent};
+use kendall_load::{Plan, Progress, RunSummary};
+use kendall_record::RequestRow;
+use kendall_testbed::{TempDir, free_port, has_peer, tempdir};
+
+use crate::echo::SYSTEMS;
+
+/// A NATS server on a free port, stopped when this is dropped.
+pub(crate) struct Nats {
+    child: Child,
+    pub(crate) url: String,
+    _folder: TempDir,
+}
+
+impl Nats {
+    /// `None` where nats-server is not installed, which a line reports.
+    pub(crate) fn start(more: &[&str]) -> Option<Self> {
+        if !has_peer("nats-server", "--version") {
+            eprintln!("skipped: nats-server is not installed (tools/install test)");
+            return None;
+        }
+        let folder = tempdir().unwrap();
+        let port = free_port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut command = Command::new("nats-server");
+        command.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(more).current_dir(folder.path());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let nats = Self { child, url: format!("nats://{address}"), _folder: folder };
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(30), "nats-server does not listen");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(nats)
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(Parser)]
+struct AgentArguments {
+    #[command(flatten)]
+    options: AgentOptions,
+}
+
+#[derive(Parser)]
+struct FleetArguments {
+    #[command(flatten)]
+    options: FleetOptions,
+}
+
+/// An agent on a thread of this process, stopped when this is dropped.
+pub(crate) struct Agent {
+    cancel: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Agent {
+    pub(crate) fn start(nats: &str, name: &str, allow: &str) -> Self {
+        let words = ["agent", "--nats", nats, "--name", name, "--allow", allow];
+        let options = AgentArguments::parse_from(words).options;
+        let cancel = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&cancel);
+        let thread = thread::spawn(move || {
+            agent(&options, SYSTEMS, &flag).unwrap();
+        });
+        Self { cancel, thread: Some(thread) }
+    }
+
+    /// Lets it end, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.interrupt();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || thread::panicking());
+        }
+    }
+}
+
+/// Serves as an agent in a process that another test starts, and that can be killed.
+#[test]
+#[ignore = "the process of another test"]
+fn agent_process() {
+    let value = |name: &str| env::var(name).expect("only another test runs this");
+    let words = [
+        "agent".into(),
+        "--nats".into(),
+        value("NATS"),
+        "--name".into(),
+        value("NAME"),
+        "--allow".into(),
+        value("ALLOW"),
+    ];
+    let options = AgentArguments::parse_from(words).options;
+    agent(&options, SYSTEMS, &AtomicBool::new(false)).unwrap();
+}
+
+/// An agent in a separate process, killed when this is dropped.
+pub(crate) struct AgentProcess(Child);
+
+impl AgentProcess {
+    pub(crate) fn start(nats: &str, name: &str, allow: &str) -> Self {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "bed::agent_process", "--ignored"]);
+        command.env("NATS", nats).env("NAME", name).env("ALLOW", allow);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) fn gather(nats: &str, count: u32) -> Result<Fleet, FleetError> {
+    let count = count.to_string();
+    let words = ["fleet", "--agents", nats, "--agents-count", &count];
+    Ok(Fleet::gather(&FleetArguments::parse_from(words).options)?.expect("agents are named"))
+}
+
+/// Makes a load, and returns its rows by their numbers.
+pub(crate) fn load(
+    fleet: &Fleet,
+    target: &Target,
+    plan: &Plan,
+    threads: u32,
+) -> Result<(RunSummary, Vec<RequestRow>), FleetError> {
+    let progress = Progress::default();
+    let never = AtomicBool::new(false);
+    let (summary, mut rows): (_, Vec<RequestRow>) =
+        fleet.run(target, plan, Some(threads), &progress, &never, |rows| rows.flatten().collect())?;
+    rows.sort_by_key(|row| row.index);
+    assert_eq!(progress.sent.load(Ordering::Relaxed), summary.sent);
+    assert_eq!(progress.ended.load(Ordering::Relaxed), summary.sent);
+    Ok((summary, rows))
+}

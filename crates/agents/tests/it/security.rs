@@ -1,0 +1,64 @@
+//! What agents refuse, and how they reach a NATS server that admits only some.
+
+use std::time::Duration;
+
+use kendall_agents::{FleetError, NatsError};
+use kendall_load::Plan;
+use kendall_station::Arrivals;
+
+use crate::bed::{Agent, Nats, gather, load};
+use crate::echo::Server;
+
+#[test]
+fn an_agent_loads_only_what_its_command_line_allows() {
+    let Some(nats) = Nats::start(&[]) else { return };
+    let server = Server::start();
+    let _agent = Agent::start(&nats.url, "careful", "127.0.0.1:1");
+    let fleet = gather(&nats.url, 1).unwrap();
+    let plan = Plan::lasting(Arrivals::poisson(100.0), Duration::from_millis(100), 5);
+    let refused = |plan: &Plan, change: &dyn Fn(&mut kendall_agents::Target)| {
+        let mut target = server.target();
+        change(&mut target);
+        load(&fleet, &target, plan, 1).unwrap_err().to_string()
+    };
+    let said = refused(&plan, &|_| ());
+    assert!(said.contains("careful") && said.contains("it may not load"), "{said}");
+    let here = |target: &mut kendall_agents::Target| target.address = "127.0.0.1:1".parse().unwrap();
+    let said = refused(&plan, &|target| {
+        here(target);
+        target.system = "shell".into();
+    });
+    assert!(said.contains("no system \"shell\""), "{said}");
+    let said = refused(&plan, &|target| {
+        here(target);
+        target.workload.insert("command".into(), "id".into());
+    });
+    assert!(said.contains("no parameter \"command\""), "{said}");
+    let endless = Plan { duration: None, ..plan.clone() };
+    assert!(refused(&endless, &here).contains("no end"));
+    let bad = Plan { connections: 0, ..plan };
+    assert!(refused(&bad, &here).contains("connections"));
+}
+
+#[test]
+fn a_password_is_needed_and_not_shown() {
+    let Some(nats) = Nats::start(&["--user", "me", "--pass", "sesame"]) else { return };
+    let server = Server::start();
+    let with = |user: &str| nats.url.replace("nats://", &format!("nats://{user}@"));
+    let _agent = Agent::start(&with("me:sesame"), "a", &server.address.to_string());
+    let fleet = gather(&with("me:sesame"), 1).unwrap();
+    let plan =
+        Plan { requests: Some(10), ..Plan::lasting(Arrivals::poisson(100.0), Duration::from_secs(9), 5) };
+    assert_eq!(load(&fleet, &server.target(), &plan, 1).unwrap().0.sent, 10);
+    let failed = gather(&with("me:wrong"), 1).unwrap_err();
+    let said = failed.to_string();
+    assert!(matches!(failed, FleetError::Nats(NatsError::Connect { .. })), "{said}");
+    assert!(!said.contains("wrong"), "{said}");
+}
+
+#[test]
+fn too_few_agents_are_an_error() {
+    let Some(nats) = Nats::start(&[]) else { return };
+    let failed = gather(&nats.url, 2).unwrap_err();
+    assert!(matches!(failed, FleetError::TooFew { found: 0, wanted: 2 }), "{failed}");
+}
