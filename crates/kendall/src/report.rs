@@ -7,7 +7,9 @@ use anyhow::bail;
 use clap::Args;
 use kendall_analysis::traffic::flows;
 use kendall_analysis::{Report, TrialResult, TrialView, analyse, read_validation};
+use kendall_report::figure::Named;
 use kendall_report::{trial_view, write_flows_page, write_page, write_validation_page};
+use serde::Serialize;
 
 use crate::print::Form;
 use crate::systems::SYSTEMS;
@@ -35,26 +37,14 @@ pub(crate) struct ReportOptions {
 pub(crate) fn report(options: &ReportOptions) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
     if let Some(found) = flows::read(&options.results)? {
-        match form {
-            Form::Table => print::out(&kendall_report::flows_text(&found))?,
-            Form::Json => print::json(&found)?,
-        }
-        print::note(&format!("Report: {}", write_flows_page(&found, &options.results)?.display()));
-        if let Some(folder) = &options.figures {
-            figures::write(&kendall_report::flows_figures(&found), folder)?;
-        }
-        return Ok(ExitCode::SUCCESS);
+        let page = write_flows_page(&found, &options.results)?;
+        let figures = kendall_report::flows_figures(&found);
+        return shown(&found, &kendall_report::flows_text(&found), &page, &figures, options);
     }
     if let Some(found) = read_validation(&options.results)? {
-        match form {
-            Form::Table => print::out(&kendall_report::validation_text(&found))?,
-            Form::Json => print::json(&found)?,
-        }
-        print::note(&format!("Report: {}", write_validation_page(&found, &options.results)?.display()));
-        if let Some(folder) = &options.figures {
-            figures::write(&kendall_report::validation_figures(&found), folder)?;
-        }
-        return Ok(ExitCode::SUCCESS);
+        let page = write_validation_page(&found, &options.results)?;
+        let figures = kendall_report::validation_figures(&found);
+        return shown(&found, &kendall_report::validation_text(&found), &page, &figures, options);
     }
     match TrialResult::of_load(&options.results)? {
         Some(found) => {
@@ -71,6 +61,24 @@ pub(crate) fn report(options: &ReportOptions) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a result that has a page, and writes its figures.
+fn shown(
+    found: &impl Serialize,
+    text: &str,
+    page: &Path,
+    figures: &[Named],
+    options: &ReportOptions,
+) -> anyhow::Result<ExitCode> {
+    if options.json {
+        print::json(found)?
+    } else {
+        print::out(text)?
+    }
+    print::note(&format!("Report: {}", page.display()));
+    options.figures.as_deref().map_or(Ok(()), |folder| figures::write(figures, folder))?;
     Ok(ExitCode::SUCCESS)
 }
 

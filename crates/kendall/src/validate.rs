@@ -99,13 +99,9 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
     ensure_new(&folder)?;
     let cancel = ctrl_c()?;
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
-    let setting = |servers| PeakSetting {
-        connections: options.connections,
-        timeout: options.timeout,
-        threads: kendall_experiment::Threads::default(),
-        seed,
-        servers,
-    };
+    let threads = kendall_experiment::Threads::default();
+    let (connections, timeout) = (options.connections, options.timeout);
+    let setting = |servers| PeakSetting { connections, timeout, threads, seed, servers };
     let file = Path::new(&options.target);
     let found = if file.extension().is_some_and(|extension| extension == "toml") {
         ensure!(file.exists(), "there is no experiment file {}", file.display());
