@@ -18,6 +18,7 @@ use kendall_archive::{Machine, utc_now};
 
 mod accuracy;
 mod chat;
+mod cluster;
 mod common;
 // The course's client, as the tests of `reverse` have it.
 #[allow(dead_code, reason = "the tests use all of it")]
@@ -30,6 +31,9 @@ mod formulas;
 mod generator;
 mod link;
 mod measure;
+#[allow(dead_code, reason = "the tests use all of it")]
+#[path = "../../cluster/tests/it/nats.rs"]
+mod nats;
 mod page;
 mod password;
 #[allow(dead_code, reason = "the tests use all of it")]
@@ -48,11 +52,12 @@ mod truth;
 use common::ROUNDS;
 
 type Section = fn(&mut String);
-const SECTIONS: [(&str, Section); 18] = [
+const SECTIONS: [(&str, Section); 19] = [
     ("digest", digest::section),
     ("password", password::section),
     ("recover", recover::section),
     ("recover-copy", recover::copy::section),
+    ("cluster", cluster::section),
     ("server", server::section),
     ("generator", generator::section),
     ("textsearch", textsearch::section),
