@@ -3,7 +3,6 @@
 mod relay;
 mod run;
 mod settings;
-mod summary;
 
 use std::io::{stdin, stdout};
 use std::process::ExitCode;

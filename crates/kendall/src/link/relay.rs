@@ -12,7 +12,6 @@ use kendall_link::relay::{Relay, Relayed};
 use kendall_linkmodel::Transport;
 
 use super::settings::LinkOptions;
-use super::summary::summary;
 use crate::print;
 use crate::record::new_folder;
 
@@ -75,7 +74,7 @@ pub(crate) fn relay(options: &RelayOptions) -> anyhow::Result<ExitCode> {
         )?;
     }
     let did = LinkRun { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
-    print::note(&summary(&did));
+    print::note(&kendall_lab::link_summary(&did));
     let Relayed { clients, turned_away, sent_again, .. } = relayed;
     let mut counts = vec![format!("{clients} client{}", if clients == 1 { "" } else { "s" })];
     let rare = [(turned_away, "turned away"), (sent_again, "pieces sent again")];

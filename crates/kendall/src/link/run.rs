@@ -18,7 +18,6 @@ use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
 
 use super::settings::LinkOptions;
-use super::summary::summary;
 use crate::interrupt::CtrlC;
 use crate::options::{loopback, positive_time};
 use crate::quiet::LINK_PROCESS;
@@ -153,7 +152,7 @@ pub(crate) fn run(options: &LinkRunOptions) -> anyhow::Result<ExitCode> {
         )?;
     }
     if !options.quiet {
-        print::note(&summary(&did));
+        print::note(&kendall_lab::link_summary(&did));
     }
     Ok(status)
 }

@@ -1,12 +1,13 @@
 //! The settings of a link, their measurement, and the link's counts, in a few lines.
 
-use kendall_lab::LinkRun;
 use kendall_link::calibrate::{Calibration, Measured, Quantity, Side};
 use kendall_link::{DirectionOutcome, LatenessSummary};
 use kendall_stats::number;
 
+use crate::link_run::LinkRun;
+
 /// What a link was asked to be and what it did, in words.
-pub(crate) fn summary(did: &LinkRun) -> String {
+pub fn link_summary(did: &LinkRun) -> String {
     let LinkRun { link, seed, asked, measured, outcome } = did;
     let mut lines = vec![format!("link: {link}, seed {seed}")];
     let ways = [("up", Side::Up, &asked.up, &outcome.up), ("down", Side::Down, &asked.down, &outcome.down)];
