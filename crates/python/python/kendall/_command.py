@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +22,32 @@ UNSTABLE = 3
 
 def command() -> str:
     """The path of the command kendall: that of this package, or the first of PATH; $KENDALL goes before both."""
-    own = Path(__file__).parent / "bin" / "kendall"
-    for found in (os.environ.get("KENDALL"), str(own) if own.exists() else None, shutil.which("kendall")):
+    for found in (os.environ.get("KENDALL"), _unpacked(), shutil.which("kendall")):
         if found:
             return found
     raise KendallError(
         "the command kendall, which measures in a process of its own, is not there: install it so that PATH finds it, or let "
         "$KENDALL name it"
     )
+
+
+def _unpacked() -> str | None:
+    """The command that the package contains, compressed: it is unpacked into the user's cache once for each version."""
+    packed = Path(__file__).parent / "bin" / "kendall.xz"
+    if not packed.exists():
+        return None
+    content = packed.read_bytes()
+    name = hashlib.sha256(content).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kendall" / name
+    path = cache / "kendall"
+    if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Under another name until it is whole.
+        with tempfile.NamedTemporaryFile(dir=cache, delete=False) as unpacked:
+            unpacked.write(lzma.decompress(content))
+        os.chmod(unpacked.name, 0o755)
+        os.replace(unpacked.name, path)
+    return str(path)
 
 
 def call(words: Sequence[str], *, progress: bool = False) -> str:

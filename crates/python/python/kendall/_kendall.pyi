@@ -1,6 +1,21 @@
 from collections.abc import Callable
 from typing import final
 
+__all__ = [
+    "KendallError",
+    "Network",
+    "NoAnswer",
+    "Station",
+    "Unstable",
+    "model",
+    "models",
+    "percent",
+    "significant",
+    "time",
+    "time_with_interval",
+    "toml",
+]
+
 class KendallError(Exception):
     """What kendall cannot do, and why."""
 

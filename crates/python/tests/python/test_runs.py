@@ -24,6 +24,14 @@ class Quiet(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def _has_command():
+    try:
+        kendall.command()
+    except kendall.KendallError:
+        return False
+    return True
+
+
 def _has(name):
     try:
         __import__(name)
@@ -32,7 +40,7 @@ def _has(name):
     return True
 
 
-@unittest.skipUnless(os.environ.get("KENDALL"), "$KENDALL names no command")
+@unittest.skipUnless(_has_command(), "the command kendall is not there")
 class Runs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
