@@ -105,8 +105,15 @@ fn message(stderr: &str, code: i32, start: &Start<'_>) -> Result<(), String> {
     if let Some(format) = DEBUG.iter().find(|format| stderr.contains(**format) && !text.contains(**format)) {
         return Err(format!("the message has {format:?}, which is no word for a user"));
     }
-    // Where the state of the user is at fault, the message has the command that changes it. clap names one letter of "-1e308".
-    let others = ["`kendall ", "unexpected argument", "one or more arguments", "standard input"];
+    // Where the state of the user is at fault, the message has the command that changes it. clap names one letter of "-1e308", and the
+    // place of an argument whose text it must not print.
+    let others = [
+        "`kendall ",
+        "unexpected argument",
+        "invalid value '' for '<",
+        "one or more arguments",
+        "standard input",
+    ];
     let is_other = others.iter().any(|other| stderr.contains(other)) || start.stdout != Sink::Kept;
     if arguments.len() > 1 && !is_other && !arguments.iter().skip(1).any(|argument| is_part(argument, stderr))
     {
