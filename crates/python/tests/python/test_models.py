@@ -108,6 +108,9 @@ class Beside(unittest.TestCase):
             time.sleep(0.5)
             signal.raise_signal(signal.SIGINT)
 
+        # Some shells start programs that ignore it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         threading.Thread(target=interrupt).start()
         with self.assertRaises(KeyboardInterrupt):
             self.station.simulate(self.LONG)
