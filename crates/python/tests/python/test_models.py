@@ -95,6 +95,38 @@ class Stations(unittest.TestCase):
         self.assertAlmostEqual(half_as_wide.response.requests / plan.response.requests, 4, places=6)
 
 
+def _has(name):
+    try:
+        __import__(name)
+    except ImportError:
+        return False
+    return True
+
+
+@unittest.skipUnless(_has("scipy"), "needs SciPy")
+class Laws(unittest.TestCase):
+    def test_laws_with_a_letter_are_those_laws(self):
+        from scipy import stats
+
+        exponential = kendall.Station("M/G/1", arrival_rate=1, service=stats.expon(scale=0.5))
+        self.assertTrue(exponential.notation.startswith("M/M/1"))
+        self.assertAlmostEqual(exponential.formula().waiting.mean, 0.5, places=12)
+        gaps = kendall.Station("G/M/1", arrivals=stats.gamma(2, scale=0.5), service_time=0.4)
+        self.assertTrue(gaps.notation.startswith("E2/M/1"))
+        self.assertAlmostEqual(gaps.offered_utilisation, 0.4)
+
+    def test_others_keep_their_mean_and_nearly_their_variance(self):
+        from scipy import stats
+
+        law = stats.weibull_min(1.5, scale=0.5)
+        station = kendall.Station("M/G/1", arrival_rate=1, service=law)
+        self.assertAlmostEqual(station.offered_utilisation, law.mean(), places=9)
+        exact = (law.var() + law.mean() ** 2) / 2 / (1 - law.mean())
+        self.assertAlmostEqual(station.formula().waiting.mean / exact, 1, delta=1e-3)
+        with self.assertRaisesRegex(ValueError, "negative"):
+            kendall.Station("M/G/1", arrival_rate=1, service=stats.norm(1, 1))
+
+
 class Beside(unittest.TestCase):
     """What happens beside a simulation."""
 
