@@ -52,7 +52,7 @@ pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Re
 ///
 /// # Errors
 /// Fails on inputs that are unknown or cannot be read, or for which the model has no quantity.
-pub(crate) fn told(model: &Model, inputs: &str) -> anyhow::Result<Value> {
+pub(crate) fn solved(model: &Model, inputs: &str) -> anyhow::Result<Value> {
     let inputs = Inputs::read(inputs)?;
     if let Some(key) = inputs.keys().find(|key| !model.takes(key)) {
         bail!(unknown(model, key));

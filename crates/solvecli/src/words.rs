@@ -49,7 +49,7 @@ pub fn bounds(network: &Network) -> Option<Value> {
 /// # Errors
 /// As `kendall solve MODEL` reports them.
 pub fn model(name: &str, inputs: &str) -> anyhow::Result<Value> {
-    model::told(kendall_theory::batch::model(name)?, inputs)
+    model::solved(kendall_theory::batch::model(name)?, inputs)
 }
 
 fn options<T: Args + FromArgMatches>(words: &[String]) -> anyhow::Result<T> {

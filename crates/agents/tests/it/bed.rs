@@ -99,11 +99,19 @@ impl Drop for Agent {
     }
 }
 
-/// Serves as an agent in a process that another test starts, and that can be killed.
+/// Set in a process that serves as an agent.
+const ROLE: &str = "KENDALL_AGENTS_ROLE";
+
+/// Checks that an agent without targets is refused; in a process that another test starts, serves as an agent that can be killed.
 #[test]
-#[ignore = "the process of another test"]
 fn agent_process() {
-    let value = |name: &str| env::var(name).expect("only another test runs this");
+    if env::var(ROLE).is_err() {
+        let lacking = AgentArguments::try_parse_from(["agent", "--nats", "nats://127.0.0.1:1"]);
+        let why = lacking.err().expect("it has no targets").to_string();
+        assert!(why.contains("--allow"), "{why}");
+        return;
+    }
+    let value = |name: &str| env::var(name).unwrap();
     let words = [
         "agent".into(),
         "--nats".into(),
@@ -123,8 +131,8 @@ pub(crate) struct AgentProcess(Child);
 impl AgentProcess {
     pub(crate) fn start(nats: &str, name: &str, allow: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "bed::agent_process", "--ignored"]);
-        command.env("NATS", nats).env("NAME", name).env("ALLOW", allow);
+        command.args(["--exact", "bed::agent_process"]);
+        command.env(ROLE, "agent").env("NATS", nats).env("NAME", name).env("ALLOW", allow);
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
