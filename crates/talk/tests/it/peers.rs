@@ -135,7 +135,8 @@ impl User {
 
     /// The next event. A conversation that ends without one returns why.
     async fn next(&mut self) -> Event {
-        match self.events.recv().await {
+        let next = tokio::time::timeout(PATIENCE, self.events.recv()).await;
+        match next.expect("an event happens in time") {
             Some(event) => event.expect("it was taken"),
             None => {
                 let (_, end) = (&mut self.running).await.expect("the conversation does not panic");
