@@ -10,6 +10,7 @@ use async_nats::{Client, Message, Subscriber};
 use clap::Args;
 use futures_util::StreamExt as _;
 use kendall_load::{Plan, Progress, Workload, run_part};
+use kendall_nats::{NatsAccess, NatsAddress, NatsFiles};
 use kendall_record::clock::now_ns;
 use kendall_stdio::note;
 use kendall_system::System;
@@ -20,7 +21,6 @@ use crate::job::{Allowed, Job};
 use crate::message::{
     Beat, HELLO, Hello, Order, PROTOCOL, Reply, drawn_name, is_name, orders, read, reports, write,
 };
-use crate::nats::{self, NatsOptions};
 use crate::outbox::Outbox;
 
 /// How often an agent reports its counts, and checks whether to stop.
@@ -33,12 +33,12 @@ const START_WITHIN_NS: i64 = 60_000_000_000;
 /// Send shares of loads that other machines order over a NATS server: kendall agent --nats nats://10.0.0.1:4222 --allow 10.0.0.9:8080
 #[derive(Args, Clone, Debug)]
 pub struct AgentOptions {
-    /// The NATS server: nats://HOST:PORT, with TLS tls://HOST:PORT; user and password can precede the host, as in nats://USER:PASSWORD@HOST
+    /// The NATS server, or several, comma-separated: nats://HOST:4222, nats://USER:PASSWORD@HOST:4222 or tls://HOST:4222
     #[arg(long, value_name = "URL")]
-    nats: String,
+    nats: NatsAddress,
 
     #[command(flatten)]
-    credentials: NatsOptions,
+    files: NatsFiles,
 
     /// The targets that this agent may load, and no others; HOST:* allows every port of a host
     #[arg(long, value_name = "HOST:PORT[,...]", value_delimiter = ',', required = true)]
@@ -70,7 +70,8 @@ pub fn agent(
 ) -> anyhow::Result<ExitCode> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
-        let client = nats::connect(&options.nats, &options.credentials).await?;
+        let access = NatsAccess { address: options.nats.clone(), files: options.files.clone() };
+        let client = access.connect("kendall agent").await?;
         let id = drawn_name();
         let mut hellos = client.subscribe(HELLO).await?;
         let mut ordered = client.subscribe(orders(&id)).await?;

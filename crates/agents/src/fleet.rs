@@ -13,6 +13,7 @@ use async_nats::Client;
 use clap::Args;
 use futures_util::StreamExt as _;
 use kendall_load::{Plan, Progress, RunSummary};
+use kendall_nats::{NatsAccess, NatsAddress, NatsFiles};
 use kendall_record::RequestRow;
 use kendall_record::clock::now_ns;
 use kendall_stats::number::time;
@@ -23,7 +24,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::clock::{BOUND_AT_MOST_NS, Offset, PROBES, Probe};
 use crate::job::Target;
 use crate::message::{HELLO, Hello, MOST_BYTES, Order, PROTOCOL, Reply, is_name, orders, read, write};
-use crate::nats::{self, NatsOptions};
 
 pub use error::FleetError;
 use error::shown;
@@ -41,14 +41,14 @@ const AGENTS_AT_MOST: usize = 1000;
 pub struct FleetOptions {
     /// Send the requests from agents (kendall agent) at this NATS server, which split them exactly, instead of from this machine
     #[arg(long, value_name = "URL")]
-    agents: Option<String>,
+    agents: Option<NatsAddress>,
 
     /// Wait for this many agents, and use no more [default: those that answer within a second]
     #[arg(long, value_name = "N", requires = "agents", value_parser = clap::value_parser!(u32).range(1..=1000))]
     agents_count: Option<u32>,
 
     #[command(flatten)]
-    credentials: NatsOptions,
+    files: NatsFiles,
 }
 
 /// The agents of a load, or of all trials of an experiment.
@@ -65,10 +65,11 @@ impl Fleet {
     /// # Errors
     /// Fails where there is no NATS server, too few agents answer, or a clock is not known well enough.
     pub fn gather(options: &FleetOptions) -> Result<Option<Self>, FleetError> {
-        let Some(url) = &options.agents else { return Ok(None) };
+        let Some(address) = options.agents.clone() else { return Ok(None) };
+        let access = NatsAccess { address, files: options.files.clone() };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (client, agents) = runtime.block_on(async {
-            let client = nats::connect(url, &options.credentials).await?;
+            let client = access.connect("kendall").await?;
             let agents = look(&client, options.agents_count).await?;
             Ok::<_, FleetError>((client, agents))
         })?;

@@ -11,11 +11,9 @@ mod clock;
 mod fleet;
 mod job;
 mod message;
-mod nats;
 mod outbox;
 mod rows;
 
 pub use agent::{AgentOptions, agent};
 pub use fleet::{Fleet, FleetError, FleetOptions};
 pub use job::Target;
-pub use nats::NatsError;

@@ -6,12 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kendall_cluster::{Cluster, JointSearch, JointState, SearchSpec};
+use kendall_cluster::{Cluster, ClusterOptions, JointSearch, JointState, SearchSpec};
 use kendall_digest::{Engine, Interrupt, sha256};
+use kendall_nats::NatsAccess;
+use kendall_testbed::{JETSTREAM, Nats};
 
 use crate::common::{ROUNDS, kendall, median};
 use crate::measure::fastest_engine;
-use crate::nats::Nats;
 
 /// How long one worker searches.
 const SEARCH_S: u64 = 10;
@@ -40,11 +41,13 @@ impl Drop for Worker {
 
 pub(crate) fn section(page: &mut String) {
     page.push_str("\n## Searching on a cluster\n\n");
-    let Some(nats) = Nats::start() else {
+    let Some(nats) = Nats::with(JETSTREAM) else {
         page.push_str("No nats-server here, so no cluster was measured.\n");
         return;
     };
-    let cluster = nats.cluster();
+    let access = NatsAccess::new(nats.url().parse().expect("it is the address of a NATS server"));
+    let ledger = Some(nats.folder().join("ledger.db"));
+    let cluster = Cluster::start(ClusterOptions { access, ledger }).expect("the server has a queue");
     let engine = fastest_engine();
     let candidates = candidates_a_second(engine) * SEARCH_S;
     let (mut alone, mut both, mut one, mut two) = (vec![], vec![], vec![], vec![]);

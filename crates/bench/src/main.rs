@@ -31,9 +31,6 @@ mod formulas;
 mod generator;
 mod link;
 mod measure;
-#[allow(dead_code, reason = "the tests use all of it")]
-#[path = "../../cluster/tests/it/nats.rs"]
-mod nats;
 mod page;
 mod password;
 #[allow(dead_code, reason = "the tests use all of it")]

@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use kendall_nats::NatsAccess;
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc as channel, oneshot};
 
-use crate::access::ClusterAccess;
 use crate::coordinator::{ChunkOutcome, Coordinator, Effect, Opening};
 use crate::error::ClusterError;
 use crate::ledger::{Ledger, LedgerEntry, LedgerRecord};
@@ -34,7 +34,7 @@ use talking::{Talk, talk};
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
     /// How to connect.
-    pub access: ClusterAccess,
+    pub access: NatsAccess,
     /// The file of the ledger; in memory if left out, for a server that is to leave nothing behind.
     pub ledger: Option<PathBuf>,
 }

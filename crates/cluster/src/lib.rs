@@ -6,7 +6,6 @@
 //! [`Coordinator`] is the logic, without sockets and clocks; [`Cluster`] gives it a connection, a ledger and a clock. [`work`]
 //! is the other side.
 
-mod access;
 mod bytes;
 mod cluster;
 mod coordinator;
@@ -15,11 +14,11 @@ mod fleet;
 mod joint_search;
 mod ledger;
 mod protocol;
+mod queue;
 mod ranges;
 mod spec;
 mod worker;
 
-pub use access::{ClusterAccess, ClusterAddress};
 pub use cluster::{Cluster, ClusterCounters, ClusterJob, ClusterOptions, ClusterStatus};
 pub use coordinator::{ChunkOutcome, Coordinator, Effect, Opening};
 pub use error::ClusterError;

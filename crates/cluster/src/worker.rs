@@ -18,16 +18,17 @@ use async_nats::jetstream::{self, AckKind, Message};
 use futures_util::StreamExt as _;
 use kendall_digest::gpu::Device;
 use kendall_digest::{Engine, Interrupt};
+use kendall_nats::NatsAccess;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Interval, interval, sleep, timeout};
 
-use crate::access::{ClusterAccess, PROGRESS};
 use crate::error::ClusterError;
 use crate::fleet::batch;
 use crate::protocol::{BEATS, BeatMessage, CANCELS, ChunkMessage, Queue, STREAM, WorkerId, decode_cancel};
+use crate::queue::PROGRESS;
 use crate::spec::JobId;
 
 use held::{Held, deliver};
@@ -50,7 +51,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
     /// How to connect.
-    pub access: ClusterAccess,
+    pub access: NatsAccess,
     /// The engine that searches on the processors.
     pub engine: Engine,
     /// The number of threads that search.

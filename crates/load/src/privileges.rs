@@ -40,7 +40,8 @@ impl Privileges {
     pub(crate) fn take(plan: &Plan, thread: u32) -> Self {
         let nice_before = getpriority_process(None);
         // Fails without CAP_SYS_NICE.
-        let goes_first = nice_before.is_ok() && setpriority_process(None, -20).is_ok();
+        let goes_first =
+            nice_before.is_ok() && !leaves_batches(plan) && setpriority_process(None, -20).is_ok();
         let slack_before = current_timer_slack();
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let own_core = plan.core.or_else(|| isolated_core(thread, plan.threads));
@@ -97,6 +98,12 @@ impl Drop for Privileges {
             let _ = sched_setaffinity(None, cores);
         }
     }
+}
+
+/// Whether the threads run at the usual priority. Where answers decide when requests are due, none can be late, and threads that
+/// were to run before a server on the same cores would be woken for each single answer instead of for several at once.
+fn leaves_batches(plan: &Plan) -> bool {
+    plan.threads > 1 && !plan.is_fixed_in_advance()
 }
 
 /// Whether it spins from one send to the next. A process that the kernel does not run for a second then gets 50 ms, even

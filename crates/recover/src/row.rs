@@ -15,7 +15,7 @@ use kendall_cluster::Cluster;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    CLUSTER, CLUSTER_CA, CLUSTER_CREDS, CLUSTER_LEDGER, Home, Kind, LoadResult, Parameter, Serving, Settings,
+    CLUSTER, CLUSTER_LEDGER, Home, Kind, LoadResult, NATS_CA, NATS_CREDS, Parameter, Serving, Settings,
     System, cluster_options, digest_engine, no_limits,
 };
 
@@ -68,8 +68,8 @@ pub const ROW: System = System {
             default: None,
         },
         CLUSTER,
-        CLUSTER_CREDS,
-        CLUSTER_CA,
+        NATS_CREDS,
+        NATS_CA,
         CLUSTER_LEDGER,
         Parameter {
             name: "most-candidates",

@@ -11,7 +11,7 @@ use kendall_digest::gpu::Device;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    CLUSTER, CLUSTER_CA, CLUSTER_CREDS, CLUSTER_LEDGER, Caller, Home, Kind, Parameter, Serving, Settings,
+    CLUSTER, CLUSTER_LEDGER, Caller, Home, Kind, NATS_CA, NATS_CREDS, Parameter, Serving, Settings,
     Subcommand, SubcommandEnd, Subcommands, System, cluster_options, digest_engine, no_limits,
 };
 
@@ -70,8 +70,8 @@ pub const ROW: System = System {
             default: Some("auto"),
         },
         CLUSTER,
-        CLUSTER_CREDS,
-        CLUSTER_CA,
+        NATS_CREDS,
+        NATS_CA,
         CLUSTER_LEDGER,
         Parameter {
             name: "max-processes",

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use kendall_cluster::{ClusterAccess, ClusterAddress, ClusterOptions};
+use kendall_cluster::ClusterOptions;
+use kendall_nats::{NatsAccess, NatsAddress, NatsError, NatsFiles};
 
 use crate::{Kind, Parameter, Settings};
 
@@ -11,23 +12,24 @@ pub const CLUSTER: Parameter = Parameter {
     name: "cluster",
     help: "NATS server (or several, comma-separated) by which workers (kendall worker) take part in searches, such as \
            nats://HOST:4222, nats://USER:PASSWORD@HOST:4222 or tls://HOST:4222; without it, this machine searches alone",
-    kind: Kind::Word(|text| text.parse::<ClusterAddress>().map(drop).map_err(|error| error.to_string())),
+    kind: Kind::Word(|text| text.parse::<NatsAddress>().map(drop).map_err(|error| error.to_string())),
     default: None,
 };
 
 /// The credentials.
-pub const CLUSTER_CREDS: Parameter = Parameter {
-    name: "cluster-creds",
-    help: "file with the credentials for the cluster, as nsc writes it",
+pub const NATS_CREDS: Parameter = Parameter {
+    name: "nats-creds",
+    help: "file with the credentials for the NATS server, as nsc writes it",
     // Not a file that an experiment would keep a copy of.
     kind: Kind::Word(|_| Ok(())),
     default: None,
 };
 
 /// The authority.
-pub const CLUSTER_CA: Parameter = Parameter {
-    name: "cluster-ca",
-    help: "file with the certificate of the authority that signed the cluster's, in PEM; the system's authorities if left out",
+pub const NATS_CA: Parameter = Parameter {
+    name: "nats-ca",
+    help: "file with the certificate of the authority that signed that of the NATS server, in PEM; the system's authorities if \
+           left out",
     kind: Kind::Word(|_| Ok(())),
     default: None,
 };
@@ -51,11 +53,10 @@ pub fn cluster_options(
     for_trial: bool,
 ) -> Result<Option<ClusterOptions>, String> {
     let Some(address) = settings.word(CLUSTER.name) else { return Ok(None) };
-    let address: ClusterAddress =
-        address.parse().map_err(|error: kendall_cluster::ClusterError| error.to_string())?;
+    let address: NatsAddress = address.parse().map_err(|error: NatsError| error.to_string())?;
     let path = |name| settings.word(name).map(PathBuf::from);
-    let access =
-        ClusterAccess { address, credentials: path(CLUSTER_CREDS.name), authority: path(CLUSTER_CA.name) };
+    let files = NatsFiles { credentials: path(NATS_CREDS.name), authority: path(NATS_CA.name) };
+    let access = NatsAccess { address, files };
     let usual = || (!for_trial).then(|| PathBuf::from(format!("{system}-ledger.db")));
     Ok(Some(ClusterOptions { access, ledger: path(CLUSTER_LEDGER.name).or_else(usual) }))
 }

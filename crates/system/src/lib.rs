@@ -15,7 +15,7 @@ mod settings;
 mod shell;
 mod subcommand;
 
-pub use cluster::{CLUSTER, CLUSTER_CA, CLUSTER_CREDS, CLUSTER_LEDGER, cluster_options};
+pub use cluster::{CLUSTER, CLUSTER_LEDGER, NATS_CA, NATS_CREDS, cluster_options};
 pub use document::{chapter, parameter_table, readme_rows, system_rows};
 pub use engine::digest_engine;
 pub use law::{law_kind, named_law};

@@ -1,13 +1,13 @@
 //! `kendall worker`: searches for servers that run with `--cluster`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::Args;
-use kendall_cluster::{ClusterAccess, ClusterAddress, WorkerOptions, WorkerReport, work};
+use kendall_cluster::{WorkerOptions, WorkerReport, work};
 use kendall_digest::gpu::Device;
+use kendall_nats::{NatsAccess, NatsAddress, NatsFiles};
 use kendall_stats::number;
 use kendall_stdio::note;
 use kendall_system::digest_engine;
@@ -20,15 +20,10 @@ use kendall_system::digest_engine;
 pub struct Worker {
     /// The NATS server, or several, comma-separated: nats://HOST:4222, nats://USER:PASSWORD@HOST:4222 or tls://HOST:4222
     #[arg(long, value_name = "URL")]
-    cluster: ClusterAddress,
+    cluster: NatsAddress,
 
-    /// File with the credentials for the cluster, as nsc writes it
-    #[arg(long, value_name = "FILE")]
-    cluster_creds: Option<PathBuf>,
-
-    /// File with the certificate of the authority that signed the cluster's, in PEM [default: the system's authorities]
-    #[arg(long, value_name = "FILE")]
-    cluster_ca: Option<PathBuf>,
+    #[command(flatten)]
+    files: NatsFiles,
 
     /// Number of threads that search [default: the number of cores]
     #[arg(long, value_name = "N")]
@@ -45,8 +40,8 @@ pub struct Worker {
 /// # Errors
 /// Returns errors for the user.
 pub fn worker(options: Worker) -> anyhow::Result<ExitCode> {
-    let Worker { cluster, cluster_creds, cluster_ca, cores, device } = options;
-    let access = ClusterAccess { address: cluster, credentials: cluster_creds, authority: cluster_ca };
+    let Worker { cluster, files, cores, device } = options;
+    let access = NatsAccess { address: cluster, files };
     let cores = cores.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
     let engine = digest_engine().map_err(anyhow::Error::msg)?;
     let name = access.address.to_string();

@@ -1,9 +1,8 @@
 //! Why agents cannot make a load.
 
 use kendall_load::RowsMissing;
+use kendall_nats::NatsError;
 use kendall_stats::number::time;
-
-use crate::nats::NatsError;
 
 /// The reason why agents cannot make a load, or have not made all of it.
 #[derive(Debug, thiserror::Error)]

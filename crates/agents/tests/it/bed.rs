@@ -1,57 +1,17 @@
-//! A NATS server, and agents in this process and in others.
+//! Agents in this process and in others.
 
 use std::env;
-use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use clap::Parser;
 use kendall_agents::{AgentOptions, Fleet, FleetError, FleetOptions, Target, agent};
 use kendall_load::{Plan, Progress, RunSummary};
 use kendall_record::RequestRow;
-use kendall_testbed::{TempDir, free_port, has_peer, tempdir};
 
 use crate::echo::SYSTEMS;
-
-/// A NATS server on a free port, stopped when this is dropped.
-pub(crate) struct Nats {
-    child: Child,
-    pub(crate) url: String,
-    _folder: TempDir,
-}
-
-impl Nats {
-    /// `None` where nats-server is not installed, which a line reports.
-    pub(crate) fn start(more: &[&str]) -> Option<Self> {
-        if !has_peer("nats-server", "--version") {
-            eprintln!("skipped: nats-server is not installed (tools/install test)");
-            return None;
-        }
-        let folder = tempdir().unwrap();
-        let port = free_port();
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let mut command = Command::new("nats-server");
-        command.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(more).current_dir(folder.path());
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let nats = Self { child, url: format!("nats://{address}"), _folder: folder };
-        let began = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(30), "nats-server does not listen");
-            thread::sleep(Duration::from_millis(10));
-        }
-        Some(nats)
-    }
-}
-
-impl Drop for Nats {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[derive(Parser)]
 struct AgentArguments {

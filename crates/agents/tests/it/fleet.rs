@@ -9,9 +9,9 @@ use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
 use kendall_stats::anderson_darling_exponential;
-use kendall_testbed::unless_disturbed;
+use kendall_testbed::{Nats, unless_disturbed};
 
-use crate::bed::{Agent, AgentProcess, Nats, gather, load};
+use crate::bed::{Agent, AgentProcess, gather, load};
 use crate::echo::{SYSTEMS, Server};
 
 fn plan(arrivals: Arrivals, ms: u64) -> Plan {
@@ -26,11 +26,11 @@ fn quantile(mut values: Vec<i64>, p: f64) -> i64 {
 
 #[test]
 fn two_agents_send_the_requests_of_one_generator() {
-    let Some(nats) = Nats::start(&[]) else { return };
+    let Some(nats) = Nats::with("") else { return };
     let server = Server::start();
     let allow = server.address.to_string();
-    let _agents = ["a", "b"].map(|name| Agent::start(&nats.url, name, &allow));
-    let fleet = gather(&nats.url, 2).unwrap();
+    let _agents = ["a", "b"].map(|name| Agent::start(&nats.url(), name, &allow));
+    let fleet = gather(&nats.url(), 2).unwrap();
     let plan = plan(Arrivals::poisson(1000.0), 500);
     let (summary, rows) = load(&fleet, &server.target(), &plan, 2).unwrap();
     assert_eq!(summary.count(Outcome::Answered), summary.sent);
@@ -57,15 +57,15 @@ fn two_agents_send_the_requests_of_one_generator() {
 /// The gaps between the sends of both agents are those of the arrivals, and the response times those of one generator.
 #[test]
 fn merged_sends_are_poisson_and_responses_those_of_one_agent() {
-    let Some(nats) = Nats::start(&[]) else { return };
+    let Some(nats) = Nats::with("") else { return };
     let server = Server::start();
     let allow = server.address.to_string();
-    let _agents = ["a", "b"].map(|name| Agent::start(&nats.url, name, &allow));
+    let _agents = ["a", "b"].map(|name| Agent::start(&nats.url(), name, &allow));
     let plan = plan(Arrivals::poisson(500.0), 3000);
     let responses =
         |rows: &[RequestRow]| rows.iter().filter_map(RequestRow::response_ns).collect::<Vec<i64>>();
     unless_disturbed(|| {
-        let both = gather(&nats.url, 2).unwrap();
+        let both = gather(&nats.url(), 2).unwrap();
         let (summary, rows) = load(&both, &server.target(), &plan, 1).unwrap();
         let sends = &summary.sends;
         let gaps: Vec<f64> = sends.gaps_ns.iter().map(|&ns| ns as f64).collect();
@@ -73,7 +73,7 @@ fn merged_sends_are_poisson_and_responses_those_of_one_agent() {
         let cv = (sends.gap_cv - 1.0).abs() <= 5.0 / (sends.count as f64).sqrt();
         let allowed = |windows: u64| 0.1 + 4.0 * (2.0 / windows as f64).sqrt();
         let even = sends.dispersion.iter().all(|one| (one.index - 1.0).abs() <= allowed(one.windows));
-        let one = gather(&nats.url, 1).unwrap();
+        let one = gather(&nats.url(), 1).unwrap();
         let (_, alone) = load(&one, &server.target(), &plan, 1).unwrap();
         // The service takes 1 ms; what is beyond it differs by less than that between two undisturbed runs.
         let medians = [responses(&rows), responses(&alone)].map(|times| quantile(times, 0.5));
@@ -85,11 +85,11 @@ fn merged_sends_are_poisson_and_responses_those_of_one_agent() {
 
 #[test]
 fn users_are_split_among_agents() {
-    let Some(nats) = Nats::start(&[]) else { return };
+    let Some(nats) = Nats::with("") else { return };
     let server = Server::start();
     let allow = server.address.to_string();
-    let _agents = ["a", "b", "c"].map(|name| Agent::start(&nats.url, name, &allow));
-    let fleet = gather(&nats.url, 3).unwrap();
+    let _agents = ["a", "b", "c"].map(|name| Agent::start(&nats.url(), name, &allow));
+    let fleet = gather(&nats.url(), 3).unwrap();
     let arrivals = Arrivals::Closed { population: 7, think: Law::Exponential { mean_s: 0.002 } };
     let some = Plan { requests: Some(500), ..plan(arrivals, 60_000) };
     let (summary, rows) = load(&fleet, &server.target(), &some, 1).unwrap();
@@ -101,13 +101,13 @@ fn users_are_split_among_agents() {
 /// A load that lost a share is not the load that was planned.
 #[test]
 fn a_load_without_the_share_of_an_agent_is_not_valid() {
-    let Some(nats) = Nats::start(&[]) else { return };
+    let Some(nats) = Nats::with("") else { return };
     let server = Server::start();
     let allow = server.address.to_string();
-    let _stays = Agent::start(&nats.url, "stays", &allow);
+    let _stays = Agent::start(&nats.url(), "stays", &allow);
     let long = plan(Arrivals::constant(200.0), 3_600_000);
-    let mut killed = AgentProcess::start(&nats.url, "killed", &allow);
-    let fleet = gather(&nats.url, 2).unwrap();
+    let mut killed = AgentProcess::start(&nats.url(), "killed", &allow);
+    let fleet = gather(&nats.url(), 2).unwrap();
     let failed = thread::scope(|scope| {
         let run = scope.spawn(|| load(&fleet, &server.target(), &long, 1));
         thread::sleep(Duration::from_millis(1500));
@@ -116,8 +116,8 @@ fn a_load_without_the_share_of_an_agent_is_not_valid() {
     });
     assert!(matches!(&failed, FleetError::Silent { agent } if agent == "killed"), "{failed}");
 
-    let interrupted = Agent::start(&nats.url, "interrupted", &allow);
-    let fleet = gather(&nats.url, 2).unwrap();
+    let interrupted = Agent::start(&nats.url(), "interrupted", &allow);
+    let fleet = gather(&nats.url(), 2).unwrap();
     let failed = thread::scope(|scope| {
         let run = scope.spawn(|| load(&fleet, &server.target(), &long, 1));
         thread::sleep(Duration::from_millis(1500));
@@ -129,12 +129,12 @@ fn a_load_without_the_share_of_an_agent_is_not_valid() {
 
 #[test]
 fn agents_stop_when_the_load_is_stopped_or_enough() {
-    let Some(nats) = Nats::start(&[]) else { return };
+    let Some(nats) = Nats::with("") else { return };
     let server = Server::start();
-    let _agents = ["a", "b"].map(|name| Agent::start(&nats.url, name, &server.address.to_string()));
+    let _agents = ["a", "b"].map(|name| Agent::start(&nats.url(), name, &server.address.to_string()));
     let long = plan(Arrivals::constant(200.0), 3_600_000);
     for enough in [false, true] {
-        let fleet = gather(&nats.url, 2).unwrap();
+        let fleet = gather(&nats.url(), 2).unwrap();
         let (progress, stop) = (Progress::default(), AtomicBool::new(false));
         let target = server.target();
         let load = || fleet.run(&target, &long, Some(1), &progress, &stop, |rows| rows.flatten().count());

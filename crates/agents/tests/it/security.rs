@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use kendall_agents::{FleetError, NatsError};
+use kendall_agents::FleetError;
 use kendall_load::Plan;
+use kendall_nats::NatsError;
 use kendall_station::Arrivals;
+use kendall_testbed::Nats;
 
-use crate::bed::{Agent, Nats, gather, load};
+use crate::bed::{Agent, gather, load};
 use crate::echo::Server;
 
 #[test]
 fn an_agent_loads_only_what_its_command_line_allows() {
-    let Some(nats) = Nats::start(&[]) else { return };
+    let Some(nats) = Nats::with("") else { return };
     let server = Server::start();
-    let _agent = Agent::start(&nats.url, "careful", "127.0.0.1:1");
-    let fleet = gather(&nats.url, 1).unwrap();
+    let _agent = Agent::start(&nats.url(), "careful", "127.0.0.1:1");
+    let fleet = gather(&nats.url(), 1).unwrap();
     let plan = Plan::lasting(Arrivals::poisson(100.0), Duration::from_millis(100), 5);
     let refused = |plan: &Plan, change: &dyn Fn(&mut kendall_agents::Target)| {
         let mut target = server.target();
@@ -42,9 +44,9 @@ fn an_agent_loads_only_what_its_command_line_allows() {
 
 #[test]
 fn a_password_is_needed_and_not_shown() {
-    let Some(nats) = Nats::start(&["--user", "me", "--pass", "sesame"]) else { return };
+    let Some(nats) = Nats::with("authorization { user: me, password: sesame }") else { return };
     let server = Server::start();
-    let with = |user: &str| nats.url.replace("nats://", &format!("nats://{user}@"));
+    let with = |user: &str| nats.url_of(&format!("{user}@"));
     let _agent = Agent::start(&with("me:sesame"), "a", &server.address.to_string());
     let fleet = gather(&with("me:sesame"), 1).unwrap();
     let plan =
@@ -58,7 +60,7 @@ fn a_password_is_needed_and_not_shown() {
 
 #[test]
 fn too_few_agents_are_an_error() {
-    let Some(nats) = Nats::start(&[]) else { return };
-    let failed = gather(&nats.url, 2).unwrap_err();
+    let Some(nats) = Nats::with("") else { return };
+    let failed = gather(&nats.url(), 2).unwrap_err();
     assert!(matches!(failed, FleetError::TooFew { found: 0, wanted: 2 }), "{failed}");
 }

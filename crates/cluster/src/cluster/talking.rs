@@ -10,16 +10,17 @@ use async_nats::connection::State as ConnectionState;
 use async_nats::jetstream::{self, message::PublishMessage, stream::Stream};
 use async_nats::{Client, Message};
 use futures_util::StreamExt as _;
+use kendall_nats::NatsAccess;
 use tokio::sync::{mpsc as channel, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Queue, Reply, State};
-use crate::access::{ClusterAccess, create_consumer, create_queue};
 use crate::error::ClusterError;
 use crate::protocol::{
     BEATS, BeatMessage, CANCELS, ChunkMessage, CoordinatorId, ReportMessage, encode_cancel,
 };
+use crate::queue::{create_consumer, create_queue};
 use crate::spec::{JobId, SearchSpec};
 
 /// How often silent workers are noticed.
@@ -58,7 +59,7 @@ struct Line {
 
 /// Connects, reports whether that worked, and talks until [`Talk::End`].
 pub(super) async fn talk(
-    access: ClusterAccess,
+    access: NatsAccess,
     state: Arc<State>,
     mut talks: channel::UnboundedReceiver<Talk>,
     ready: oneshot::Sender<Result<(), ClusterError>>,

@@ -7,8 +7,8 @@ use async_nats::jetstream::{AckKind, Message};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::scanner::Scanned;
-use crate::access::PROGRESS;
 use crate::protocol::{ChunkMessage, MOST_RANGES, ReportAnswer, ReportMessage, WorkerId};
+use crate::queue::PROGRESS;
 use crate::ranges::RangeSet;
 use crate::spec::SearchKind;
 

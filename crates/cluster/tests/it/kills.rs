@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use kendall_cluster::{CoordinatorId, JobId, Ledger, RangeSet, SearchSpec};
 use kendall_digest::sha256::digest;
-use kendall_testbed::wait_until;
+use kendall_testbed::{JETSTREAM, Nats, wait_until};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::nats::Nats;
-use crate::roles::Role;
+use crate::roles::{Role, cluster_on, ledger_of};
 
 const WORKERS: usize = 2;
 /// Behind no digest below the end.
@@ -22,12 +21,12 @@ const ABSENT: u64 = u64::MAX;
 #[test]
 fn random_kills_lose_no_candidate() {
     let kills = env::var("KENDALL_CLUSTER_KILLS").map_or(6, |text| text.parse().unwrap());
-    let Some(mut nats) = Nats::start() else { return };
+    let Some(mut nats) = Nats::with(JETSTREAM) else { return };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(25);
-    let (url, ledger) = (nats.url(), nats.ledger().to_str().unwrap().to_owned());
+    let (url, ledger) = (nats.url(), ledger_of(&nats).to_str().unwrap().to_owned());
     let mut workers: Vec<Role> = (0..WORKERS).map(|_| Role::worker(&url)).collect();
     let speed = {
-        let cluster = nats.cluster();
+        let cluster = cluster_on(&nats);
         wait_until("the workers are there", || cluster.status().workers == WORKERS);
         cluster.status().integers_per_s
     };
@@ -72,7 +71,7 @@ fn random_kills_lose_no_candidate() {
     assert_eq!(answer, "None");
     // It writes what it tested last.
     coordinator.finish();
-    let mut ledger = Ledger::open(&nats.ledger(), CoordinatorId(0)).unwrap();
+    let mut ledger = Ledger::open(&ledger_of(&nats), CoordinatorId(0)).unwrap();
     let spec = SearchSpec::Integer { digest: digest(ABSENT) };
     let entry = ledger.entry(JobId::of(&spec, &(0..end))).unwrap();
     assert_eq!(entry.tested, RangeSet::of(0..end));

@@ -3,7 +3,6 @@
 mod conservation;
 mod deploy;
 mod kills;
-mod nats;
 mod roles;
 mod searches;
 mod security;

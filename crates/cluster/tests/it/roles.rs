@@ -3,17 +3,36 @@
 use std::env;
 use std::io::{BufRead, BufReader, Write as _};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kendall_cluster::{
-    Cluster, ClusterAccess, ClusterOptions, JointSearch, JointState, SearchSpec, WorkerOptions, work,
-};
+use kendall_cluster::{Cluster, ClusterOptions, JointSearch, JointState, SearchSpec, WorkerOptions, work};
 use kendall_digest::gpu::Device;
 use kendall_digest::sha256::digest;
 use kendall_digest::{Engine, Interrupt, sha256};
+use kendall_nats::NatsAccess;
+use kendall_testbed::Nats;
 use rustix::process::{Pid, Signal, kill_process};
+
+fn access(url: &str) -> NatsAccess {
+    NatsAccess::new(url.parse().unwrap())
+}
+
+/// A server's side of a cluster, its ledger in memory.
+pub(crate) fn cluster_at(url: &str) -> Cluster {
+    Cluster::start(ClusterOptions { access: access(url), ledger: None }).unwrap()
+}
+
+/// A server's side of a cluster, its ledger in a file.
+pub(crate) fn cluster_on(nats: &Nats) -> Cluster {
+    Cluster::start(ClusterOptions { access: access(&nats.url()), ledger: Some(ledger_of(nats)) }).unwrap()
+}
+
+pub(crate) fn ledger_of(nats: &Nats) -> PathBuf {
+    nats.folder().join("ledger.db")
+}
 
 /// What a started process does, and with what.
 const ROLE: &str = "KENDALL_CLUSTER_ROLE";
@@ -85,7 +104,6 @@ impl Drop for Role {
 fn a_process_in_a_role() {
     let Ok(role) = env::var(ROLE) else { return };
     let words: Vec<&str> = role.split(' ').collect();
-    let access = |url: &str| ClusterAccess::new(url.parse().unwrap());
     match words[..] {
         ["worker", url] => {
             let options = WorkerOptions {

@@ -8,10 +8,9 @@ use kendall_cluster::{
 };
 use kendall_digest::password::{self, Mask};
 use kendall_digest::sha256::digest;
-use kendall_testbed::wait_until;
+use kendall_testbed::{JETSTREAM, Nats, wait_until};
 
-use crate::nats::Nats;
-use crate::roles::{Role, engine, run, search};
+use crate::roles::{Role, cluster_on, engine, ledger_of, run, search};
 
 /// Not below any end of a search here.
 const ABSENT: u64 = u64::MAX;
@@ -24,16 +23,16 @@ fn candidates(cluster: &Cluster, workers: usize, time: Duration) -> u64 {
 
 /// What the ledger has of a search, after the cluster has ended.
 fn in_ledger(nats: &Nats, candidate: u64, end: u64) -> RangeSet {
-    let mut ledger = Ledger::open(&nats.ledger(), CoordinatorId(0)).unwrap();
+    let mut ledger = Ledger::open(&ledger_of(nats), CoordinatorId(0)).unwrap();
     let spec = SearchSpec::Integer { digest: digest(candidate) };
     ledger.entry(JobId::of(&spec, &(0..end))).unwrap().tested
 }
 
 #[test]
 fn two_workers_find_what_is_there_and_nothing_else() {
-    let Some(nats) = Nats::start() else { return };
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
     let _workers = [Role::worker(&nats.url()), Role::worker(&nats.url())];
-    let cluster = nats.cluster();
+    let cluster = cluster_on(&nats);
     let end = candidates(&cluster, 2, Duration::from_secs(2));
     assert_eq!(search(&cluster, ABSENT, end, None), None);
     let tested = cluster.counters().tested.load(Ordering::Relaxed);
@@ -49,8 +48,8 @@ fn two_workers_find_what_is_there_and_nothing_else() {
 
 #[test]
 fn this_machine_takes_part_and_needs_no_worker() {
-    let Some(nats) = Nats::start() else { return };
-    let cluster = nats.cluster();
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
+    let cluster = cluster_on(&nats);
     assert!(!cluster.is_worth(SearchKind::Integer, u64::MAX));
     assert_eq!(search(&cluster, 2_999_999, 3_000_000, Some(engine())), Some(2_999_999));
     assert_eq!(search(&cluster, ABSENT, 3_000_000, Some(engine())), None);
@@ -67,9 +66,9 @@ fn this_machine_takes_part_and_needs_no_worker() {
 
 #[test]
 fn a_worker_that_is_killed_costs_the_chunk_that_it_had() {
-    let Some(nats) = Nats::start() else { return };
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
     let mut killed = Role::worker(&nats.url());
-    let cluster = nats.cluster();
+    let cluster = cluster_on(&nats);
     let end = candidates(&cluster, 1, Duration::from_secs(3));
     let spec = SearchSpec::Integer { digest: digest(ABSENT) };
     let mut joint = JointSearch::begin(&cluster, spec, 0..end, 1.0, || {}).unwrap();
@@ -87,9 +86,9 @@ fn a_worker_that_is_killed_costs_the_chunk_that_it_had() {
 
 #[test]
 fn chunks_come_back_when_the_last_worker_is_gone() {
-    let Some(nats) = Nats::start() else { return };
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
     let mut worker = Role::worker(&nats.url());
-    let cluster = nats.cluster();
+    let cluster = cluster_on(&nats);
     let end = candidates(&cluster, 1, Duration::from_secs(2));
     let spec = SearchSpec::Integer { digest: digest(end - 1) };
     let mut joint = JointSearch::begin(&cluster, spec, 0..end, 1.0, || {}).unwrap();
@@ -100,9 +99,9 @@ fn chunks_come_back_when_the_last_worker_is_gone() {
 
 #[test]
 fn a_worker_that_is_stopped_returns_what_it_has() {
-    let Some(nats) = Nats::start() else { return };
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
     let mut stopped = Role::worker(&nats.url());
-    let cluster = nats.cluster();
+    let cluster = cluster_on(&nats);
     let end = candidates(&cluster, 1, Duration::from_secs(3));
     let spec = SearchSpec::Integer { digest: digest(ABSENT) };
     let mut joint = JointSearch::begin(&cluster, spec, 0..end, 1.0, || {}).unwrap();
@@ -116,9 +115,9 @@ fn a_worker_that_is_stopped_returns_what_it_has() {
 
 #[test]
 fn a_server_that_starts_again_goes_on_from_its_ledger() {
-    let Some(nats) = Nats::start() else { return };
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
     let _worker = Role::worker(&nats.url());
-    let cluster = nats.cluster();
+    let cluster = cluster_on(&nats);
     let end = candidates(&cluster, 1, Duration::from_secs(3));
     let spec = SearchSpec::Integer { digest: digest(ABSENT) };
     let mut joint = JointSearch::begin(&cluster, spec.clone(), 0..end, 1.0, || {}).unwrap();
@@ -129,7 +128,7 @@ fn a_server_that_starts_again_goes_on_from_its_ledger() {
     let tested = joint.tested();
     drop(joint);
     drop(cluster);
-    let cluster = nats.cluster();
+    let cluster = cluster_on(&nats);
     let job = cluster.open(spec.clone(), 0..end, 1.0, || {}).unwrap();
     assert!(job.tested_before().candidates() >= tested);
     assert!(cluster.open(spec, 0..end, 1.0, || {}).is_none(), "a job is open once");
@@ -142,8 +141,8 @@ fn a_server_that_starts_again_goes_on_from_its_ledger() {
 
 #[test]
 fn the_more_urgent_of_two_searches_ends_first() {
-    let Some(nats) = Nats::start() else { return };
-    let cluster = nats.cluster();
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
+    let cluster = cluster_on(&nats);
     let _worker = Role::worker(&nats.url());
     let end = candidates(&cluster, 1, Duration::from_secs(4));
     let begin = |candidate, urgency| {
@@ -162,8 +161,8 @@ fn the_more_urgent_of_two_searches_ends_first() {
 
 #[test]
 fn passwords_are_searched_too() {
-    let Some(nats) = Nats::start() else { return };
-    let cluster = nats.cluster();
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
+    let cluster = cluster_on(&nats);
     let _worker = Role::worker(&nats.url());
     candidates(&cluster, 1, Duration::ZERO);
     let mask = Mask::uniform(b"abcdefghijklmnopqrstuvwxyz", 5).unwrap();

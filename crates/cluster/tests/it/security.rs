@@ -1,19 +1,17 @@
 //! Strangers, hostile messages, and what a worker's user needs.
 
-use std::fs;
 use std::iter;
 
 use kendall_cluster::{
-    ChunkMessage, Cluster, ClusterAccess, ClusterOptions, CoordinatorId, JobId, ReportMessage, SearchSpec,
-    WorkerId,
+    ChunkMessage, Cluster, ClusterOptions, CoordinatorId, JobId, ReportMessage, SearchSpec, WorkerId,
 };
 use kendall_digest::sha256::digest;
-use kendall_testbed::wait_until;
+use kendall_nats::NatsAccess;
+use kendall_testbed::{JETSTREAM, Nats, wait_until};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::nats::Nats;
-use crate::roles::{Role, search};
+use crate::roles::{Role, cluster_at, cluster_on, search};
 
 /// The users of docs/cluster.md.
 const USERS: &str = r#"
@@ -33,20 +31,23 @@ authorization {
 fn a_worker_needs_only_the_rights_of_the_page() {
     let page = include_str!("../../../../docs/cluster.md");
     assert!(page.contains(USERS.trim()), "the page and this test have the same users");
-    let Some(nats) = Nats::start_with(USERS, "coordinator:c@") else { return };
-    let cluster = nats.cluster();
+    let Some(nats) = Nats::with(&format!("{JETSTREAM}\n{USERS}")) else { return };
+    let cluster = cluster_at(&nats.url_of("coordinator:c@"));
     let _worker = Role::worker(&nats.url_of("worker:w@"));
     wait_until("the worker is there", || cluster.status().workers == 1);
     let end = cluster.status().integers_per_s;
     assert_eq!(search(&cluster, end - 1, end, None), Some(end - 1));
     let refused = |user: &str| {
-        let access = ClusterAccess::new(nats.url_of(user).parse().unwrap());
+        let access = NatsAccess::new(nats.url_of(user).parse().unwrap());
         let ledger = nats.folder().join("another.db");
         Cluster::start(ClusterOptions { access, ledger: Some(ledger) }).unwrap_err().to_string()
     };
     let stranger = refused("coordinator:wrong@");
-    assert!(stranger.contains("cannot connect to the cluster") && !stranger.contains("wrong"), "{stranger}");
-    assert!(refused("").contains("cannot connect to the cluster"));
+    assert!(
+        stranger.contains("cannot connect to the NATS server") && !stranger.contains("wrong"),
+        "{stranger}"
+    );
+    assert!(refused("").contains("cannot connect to the NATS server"));
     assert!(refused("worker:w@").contains("cannot create the work queue"));
 }
 
@@ -68,8 +69,8 @@ fn publish(nats: &Nats, subject: &str, bytes: &[u8]) {
 
 #[test]
 fn hostile_messages_stop_neither_workers_nor_coordinators() {
-    let Some(nats) = Nats::start() else { return };
-    let cluster = nats.cluster();
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
+    let cluster = cluster_on(&nats);
     let _worker = Role::worker(&nats.url());
     wait_until("the worker is there", || cluster.status().workers == 1);
     let end = cluster.status().integers_per_s;
@@ -110,26 +111,4 @@ fn hostile_messages_stop_neither_workers_nor_coordinators() {
         publish(&nats, &format!("kendall.search.report.{name}"), &bytes);
     }
     assert_eq!(search(&cluster, end - 1, end, None), Some(end - 1));
-}
-
-#[test]
-fn a_server_with_tls_is_checked_against_the_authority() {
-    let Some(nats) = Nats::start() else { return };
-    let folder = nats.folder();
-    let (key, certificate) = (folder.join("key.pem"), folder.join("cert.pem"));
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    fs::write(&certificate, made.cert.pem()).unwrap();
-    let tls = format!("tls {{ cert_file: {certificate:?}, key_file: {key:?} }}");
-    let secured = Nats::start_with(&tls, "").unwrap();
-    let start = |authority| {
-        let url = secured.url().replace("nats://", "tls://");
-        let access = ClusterAccess { authority, ..ClusterAccess::new(url.parse().unwrap()) };
-        Cluster::start(ClusterOptions { access, ledger: Some(secured.ledger()) })
-    };
-    assert!(start(Some(certificate)).is_ok());
-    let error = start(None).unwrap_err().to_string();
-    assert!(error.contains("cannot connect"), "{error}");
-    let error = start(Some(folder.join("missing.pem"))).unwrap_err().to_string();
-    assert!(error.contains("cannot read the certificates"), "{error}");
 }

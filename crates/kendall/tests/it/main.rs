@@ -1,6 +1,7 @@
 //! The command line and the house as a whole, from outside: one program, so that all of it is linked once. Tests share a process, so
 //! none changes its environment, its current directory or its signals.
 
+mod agents;
 mod chat;
 mod check;
 mod compare;

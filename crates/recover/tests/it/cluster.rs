@@ -5,23 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use kendall_cluster::{WorkerOptions, work};
+use kendall_cluster::{Cluster, ClusterOptions, WorkerOptions, work};
 use kendall_digest::gpu::Device;
 use kendall_digest::password::{md5, sha1, sha256};
 use kendall_digest::{Engine, Interrupt};
+use kendall_nats::NatsAccess;
 use kendall_recover::words::Words;
 use kendall_recover::{Finder, FinderOptions, Hash, PasswordQuery, Progress, Strategy};
-use kendall_testbed::wait_until;
-
-use crate::nats::Nats;
+use kendall_testbed::{JETSTREAM, Nats, wait_until};
 
 #[test]
 fn hunts_share_masks_with_workers() {
-    let Some(nats) = Nats::start() else { return };
-    let cluster = nats.cluster();
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
+    let access = NatsAccess::new(nats.url().parse().unwrap());
+    let cluster = Cluster::start(ClusterOptions { access: access.clone(), ledger: None }).unwrap();
     let engine = Engine::Portable;
-    let options =
-        WorkerOptions { access: nats.access(), engine, cores: NonZeroUsize::MIN, device: Device::Cpu };
+    let options = WorkerOptions { access, engine, cores: NonZeroUsize::MIN, device: Device::Cpu };
     thread::spawn(move || work(options, |_| {}));
     wait_until("the worker is there", || cluster.status().workers == 1);
     for strategy in [Strategy::Plain, Strategy::Adaptive] {

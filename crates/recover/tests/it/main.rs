@@ -5,6 +5,3 @@ mod cluster;
 mod finder;
 mod interoperate;
 mod java;
-#[allow(dead_code, reason = "the tests of the cluster use all of it")]
-#[path = "../../../cluster/tests/it/nats.rs"]
-mod nats;

@@ -4,26 +4,23 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use kendall_cluster::{Cluster, WorkerOptions, work};
+use kendall_cluster::{Cluster, ClusterOptions, WorkerOptions, work};
 use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
 use kendall_digest::sha256::digest;
+use kendall_nats::NatsAccess;
 use kendall_reverse::ReverseOptions;
-use kendall_testbed::wait_until;
+use kendall_testbed::{JETSTREAM, Nats, wait_until};
 
-use crate::nats::Nats;
 use crate::peer::{ask, request};
 use crate::running::{one_worker, run};
 
 /// A cluster with one worker, which ends with this process.
 fn cluster(nats: &Nats) -> Cluster {
-    let cluster = nats.cluster();
-    let options = WorkerOptions {
-        access: nats.access(),
-        engine: Engine::Portable,
-        cores: NonZeroUsize::MIN,
-        device: Device::Cpu,
-    };
+    let access = NatsAccess::new(nats.url().parse().unwrap());
+    let cluster = Cluster::start(ClusterOptions { access: access.clone(), ledger: None }).unwrap();
+    let options =
+        WorkerOptions { access, engine: Engine::Portable, cores: NonZeroUsize::MIN, device: Device::Cpu };
     thread::spawn(move || work(options, |_| {}));
     wait_until("the worker is there", || cluster.status().workers == 1);
     cluster
@@ -31,7 +28,7 @@ fn cluster(nats: &Nats) -> Cluster {
 
 #[test]
 fn a_worker_takes_part_in_a_search_and_answers_stay_right() {
-    let Some(nats) = Nats::start() else { return };
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
     let cluster = cluster(&nats);
     let options = ReverseOptions { cluster: Some(cluster.clone()), ..one_worker() };
     let server = run(options);

@@ -5,9 +5,6 @@ mod client;
 mod cluster;
 mod course;
 mod crowd;
-#[allow(dead_code, reason = "the tests of the cluster use all of it")]
-#[path = "../../../cluster/tests/it/nats.rs"]
-mod nats;
 mod order;
 mod peer;
 mod robustness;

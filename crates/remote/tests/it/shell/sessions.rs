@@ -66,8 +66,11 @@ fn ten_sessions_at_once_have_their_own_input_output_signals_and_status() {
     test(async {
         let server = Server::start(ServerSettings::default());
         let program = |i: usize| {
+            // A second shell reports, so that Control-C finds a process to end: a shell that gets it just before it starts `cat`
+            // would wait for `cat` first.
             format!(
-                "stty -echo; trap 'echo {i} interrupted; exit {i}' INT; echo ready {i}.; read a; echo {i} got $a.; cat"
+                "stty -echo; trap 'echo {i} interrupted; exit {i}' INT; echo ready {i}.; read a
+                 sh -c 'echo {i} got $0.; exec cat' \"$a\""
             )
         };
         let mut clients: Vec<Client> = (0..10).map(|i| server.terminal(&program(i))).collect();
