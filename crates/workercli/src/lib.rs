@@ -25,7 +25,7 @@ pub struct Worker {
     #[command(flatten)]
     files: NatsFiles,
 
-    /// Number of threads that search [default: the number of cores]
+    /// Number of threads that search, of which one serves the graphics card, if there is one [default: the number of cores]
     #[arg(long, value_name = "N")]
     cores: Option<NonZeroUsize>,
 

@@ -19,15 +19,18 @@ use crate::ranges::RangeSet;
 use crate::spec::{SearchKind, SearchSpec};
 
 /// How long a thread tests one part: long compared with fetching it, and short compared with a chunk.
-const PARTS_PER_S: u64 = 250;
+const PART: Duration = Duration::from_millis(4);
 /// The fewest candidates of a part.
 const LEAST_PART: u64 = 1 << 14;
 /// The number of its batches that a card takes at a time.
 const CARD_BATCHES: u64 = 8;
-/// How long a speed is measured at the start.
+/// How long a speed is measured at the start, at least.
 const TRIAL: Duration = Duration::from_millis(40);
-/// Shorter searches say little about speed.
-const TELLING: Duration = Duration::from_millis(100);
+/// Shorter searches are slowed down by their beginning and their end: they show that a speed is too low, but not that it is
+/// too high.
+const STEADY: Duration = Duration::from_millis(100);
+/// Shorter searches say nothing about speed.
+const TOO_SHORT: Duration = Duration::from_millis(1);
 
 /// The processors and the card of this machine.
 pub(super) struct Scanner {
@@ -79,7 +82,8 @@ impl Scanner {
         [0, 1, 2, 3].map(|kind: usize| self.speeds[kind].load(Ordering::Relaxed))
     }
 
-    /// Measures the speed by searches of more and more candidates, none of which is behind the digest.
+    /// Measures the speed by searches of more and more candidates, none of which is behind the digest, until more no longer make
+    /// it higher: the first searches of a card wait for it to wake up.
     fn measure(&self, kind: SearchKind) {
         let mask = Mask::uniform(b"abcdefghijklmnopqrstuvwxyz", 10).expect("it is a valid mask");
         let spec = match kind {
@@ -88,17 +92,16 @@ impl Scanner {
             SearchKind::Sha256 => SearchSpec::Sha256 { digest: [0xa5; 32], mask },
             SearchKind::Md5 => SearchSpec::Md5 { digest: [0xa5; 16], mask },
         };
-        let mut candidates = 1 << 16;
+        let (mut candidates, mut before) = (1 << 16, 0);
         loop {
             let begun = Instant::now();
             self.search(&spec, once(0..candidates), &Interrupt::new());
             let took = begun.elapsed();
-            if took >= TRIAL || candidates > 1 << 40 {
-                self.speeds[kind.index()].store(per_s(candidates, took), Ordering::Relaxed);
-                return;
+            let speed = per_s(candidates, took);
+            if took >= TRIAL && speed < 2 * before || candidates > 1 << 40 {
+                return self.speeds[kind.index()].store(speed.max(before), Ordering::Relaxed);
             }
-            self.speeds[kind.index()].store(per_s(candidates, took), Ordering::Relaxed);
-            candidates *= 4;
+            (candidates, before) = (4 * candidates, speed);
         }
     }
 
@@ -111,13 +114,17 @@ impl Scanner {
     ) -> Scanned {
         let begun = Instant::now();
         let scanned = self.search(spec, ranges, interrupt);
-        let took = begun.elapsed();
-        if took >= TELLING {
-            let speed = &self.speeds[spec.kind().index()];
-            let now = per_s(scanned.tested.candidates(), took);
-            speed.store(u64::midpoint(speed.load(Ordering::Relaxed), now), Ordering::Relaxed);
-        }
+        self.learn(spec.kind(), scanned.tested.candidates(), begun.elapsed());
         scanned
+    }
+
+    /// Learns the speed from a search.
+    fn learn(&self, kind: SearchKind, candidates: u64, took: Duration) {
+        let speed = &self.speeds[kind.index()];
+        let (known, now) = (speed.load(Ordering::Relaxed), per_s(candidates, took));
+        if took >= STEADY || took >= TOO_SHORT && now > known {
+            speed.store(u64::midpoint(known, now), Ordering::Relaxed);
+        }
     }
 
     fn search(
@@ -138,7 +145,8 @@ impl Scanner {
         let most = u64::from(gpu.batch()) * CARD_BATCHES;
         let has_failed = thread::scope(|scope| {
             let rest = &rest;
-            for _ in 0..self.threads.get() {
+            // One processor less: a card waits whenever the thread that serves it does.
+            for _ in 1..self.threads.get() {
                 scope.spawn(move || self.work(spec, rest, interrupt));
             }
             while let Some(part) = take(rest, most, 1) {
@@ -175,15 +183,17 @@ impl Scanner {
         rest.into_inner().expect("no thread panics while it holds the rest").scanned
     }
 
-    /// The work of one thread.
+    /// The work of one thread. The size of its parts follows its own speed, which a card beside it does not change.
     fn work(&self, spec: &SearchSpec, rest: &Mutex<Rest>, interrupt: &Interrupt) {
-        let speed = self.speeds[spec.kind().index()].load(Ordering::Relaxed);
         let mut search = Prepared::new(self.engine, spec);
-        let part = (speed / self.threads.get() as u64 / PARTS_PER_S).max(LEAST_PART);
+        let mut most = LEAST_PART;
         while !interrupt.is_raised()
-            && let Some(part) = take(rest, part, search.grain())
+            && let Some(part) = take(rest, most, search.grain())
         {
+            let begun = Instant::now();
             let outcome = search.scan(part.clone(), interrupt);
+            let in_time = PART.as_secs_f64() * per_s(part.end - part.start, begun.elapsed()) as f64;
+            most = (in_time as u64).clamp(LEAST_PART, 4 * most);
             enter(rest, &part, outcome, interrupt);
         }
     }
@@ -271,6 +281,20 @@ mod tests {
         assert!(scanned.found.is_none() && scanned.tested.iter().eq(ranges.clone()));
         let spec = SearchSpec::Integer { digest: sha256::digest(300_000) };
         assert_eq!(scanner.scan(&spec, ranges, &Interrupt::new()).found, Some(300_000));
+    }
+
+    #[test]
+    fn short_searches_raise_a_speed_and_only_long_ones_lower_it() {
+        let (scanner, kind) = (scanner(1), SearchKind::Md5);
+        let learned = |known: u64, candidates, took_ms| {
+            scanner.speeds[kind.index()].store(known, Ordering::Relaxed);
+            scanner.learn(kind, candidates, Duration::from_millis(took_ms));
+            scanner.speeds()[kind.index()]
+        };
+        assert_eq!(learned(1_000, 40_000, 4), 5_000_500);
+        assert_eq!(learned(1_000, 1, 4), 1_000);
+        assert_eq!(learned(1_000, 100, 200), 750);
+        assert_eq!(learned(1_000, 1_000, 0), 1_000);
     }
 
     #[test]
