@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::consumer::pull::Batch;
 use async_nats::jetstream::{self, AckKind, Message};
 use futures_util::StreamExt as _;
 use kendall_digest::gpu::Device;
@@ -38,6 +39,9 @@ use scanner::{Scanned, Scanner};
 const BEAT: Duration = Duration::from_secs(1);
 /// How long a worker waits for a chunk before it checks the urgent queue again.
 const WAIT: Duration = Duration::from_millis(250);
+/// A NATS server that answers a request for chunks by nothing for this long has lost it: version 2.9 does so if the queue is
+/// purged meanwhile.
+const LOST: Duration = Duration::from_secs(2);
 /// How long a worker waits before it tries again what has failed.
 const AGAIN: Duration = Duration::from_millis(500);
 /// The most reports that wait for an answer; then the worker waits for one.
@@ -117,7 +121,11 @@ async fn run(options: WorkerOptions, ready: impl FnOnce(WorkerReport)) -> Result
     }
     shared.end();
     if !working.is_finished() {
-        reports = working.await.expect("work does not panic");
+        match timeout(FAREWELL, &mut working).await {
+            Ok(ended) => reports = ended.expect("work does not panic"),
+            // The queue delivers what it has to another worker.
+            Err(_) => working.abort(),
+        }
     }
     tasks.shutdown().await;
     let _ = timeout(FAREWELL, async { while reports.join_next().await.is_some() {} }).await;
@@ -263,10 +271,10 @@ async fn open(context: &jetstream::Context) -> Result<[PullConsumer; 2], Failure
 /// The next chunks, all of one queue: about as many as the worker tests in a second. An empty list if the queue stays empty for a while.
 async fn next(shared: &Shared, consumers: &[PullConsumer; 2]) -> Result<Vec<Message>, Failure> {
     let [urgent, usual] = consumers;
-    let (consumer, first) = match urgent.fetch().max_messages(1).messages().await?.next().await {
-        Some(first) => (urgent, first?),
-        None => match usual.batch().max_messages(1).expires(WAIT).messages().await?.next().await {
-            Some(first) => (usual, first?),
+    let (consumer, first) = match message(&mut urgent.fetch().max_messages(1).messages().await?).await? {
+        Some(first) => (urgent, first),
+        None => match message(&mut usual.batch().max_messages(1).expires(WAIT).messages().await?).await? {
+            Some(first) => (usual, first),
             None => return Ok(Vec::new()),
         },
     };
@@ -276,11 +284,16 @@ async fn next(shared: &Shared, consumers: &[PullConsumer; 2]) -> Result<Vec<Mess
     let more = batch(speed, chunk.unit) - 1;
     if more > 0 {
         let mut further = consumer.fetch().max_messages(more).messages().await?;
-        while let Some(Ok(message)) = further.next().await {
+        while let Ok(Some(message)) = message(&mut further).await {
             messages.push(message);
         }
     }
     Ok(messages)
+}
+
+/// The next of the messages that were asked for; `None` after the last.
+async fn message(batch: &mut Batch) -> Result<Option<Message>, Failure> {
+    Ok(timeout(LOST, batch.next()).await?.transpose()?)
 }
 
 /// Searches chunks job by job, and starts the delivery of a report for each job.

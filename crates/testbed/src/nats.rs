@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::{TempDir, tempdir};
 
 use crate::left_out::has_peer;
@@ -67,6 +68,15 @@ impl Nats {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+
+    /// Stops the server with SIGSTOP: it keeps its connections, and says nothing.
+    ///
+    /// # Panics
+    /// Where it is not running.
+    pub fn pause(&self) {
+        let child = self.child.as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), Signal::STOP).expect("it is our process");
     }
 
     /// The folder of its files.

@@ -83,10 +83,24 @@ impl Role {
         assert!(self.child.wait().unwrap().success());
     }
 
+    /// Sends SIGTERM.
+    pub(crate) fn ask_to_end(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
     /// Ends the process with SIGTERM and returns whether it succeeded.
     pub(crate) fn terminate(&mut self) -> bool {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.ask_to_end();
         self.child.wait().unwrap().success()
+    }
+
+    /// Whether the process ends within this time.
+    pub(crate) fn ends_in(&mut self, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        while !self.has_ended() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.has_ended()
     }
 
     pub(crate) fn has_ended(&mut self) -> bool {

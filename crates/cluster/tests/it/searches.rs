@@ -8,7 +8,7 @@ use kendall_cluster::{
 };
 use kendall_digest::password::{self, Mask};
 use kendall_digest::sha256::digest;
-use kendall_testbed::{JETSTREAM, Nats, wait_until};
+use kendall_testbed::{JETSTREAM, LIMIT, Nats, wait_until};
 
 use crate::roles::{Role, cluster_on, engine, ledger_of, run, search};
 
@@ -111,6 +111,19 @@ fn a_worker_that_is_stopped_returns_what_it_has() {
     let _other = Role::worker(&nats.url());
     assert_eq!(run(&mut joint, ABSENT, None), None);
     assert_eq!(cluster.counters().tested.load(Ordering::Relaxed), end, "nothing is tested twice");
+}
+
+#[test]
+fn a_worker_can_be_stopped_while_the_queue_says_nothing() {
+    let Some(nats) = Nats::with(JETSTREAM) else { return };
+    let mut worker = Role::worker(&nats.url());
+    let _cluster = cluster_on(&nats);
+    std::thread::sleep(Duration::from_millis(600));
+    nats.pause();
+    // It gives up its request for chunks, and asks for urgent ones, whose answer has no time limit at the server.
+    std::thread::sleep(Duration::from_secs(6));
+    worker.ask_to_end();
+    assert!(worker.ends_in(LIMIT));
 }
 
 #[test]
