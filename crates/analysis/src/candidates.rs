@@ -49,7 +49,8 @@ pub fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<
     }
     // The precision asked for decides nothing that is used here.
     let plan = plan(station, 0.05).ok()?;
-    let requests = requests as f64;
+    // Rejected ones have no response time.
+    let requests = requests as f64 * (1.0 - measured.lost.value);
     // Few trials know their own spread badly, and Student's t has them pay for it; so must theory, to be comparable.
     let freedom = trials.saturating_sub(1).max(1) as f64;
     let t = if trials > 1 {

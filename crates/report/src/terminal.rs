@@ -37,7 +37,9 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         let unit = unit(report);
         // What is left out last comes first.
         let weighted = report.is_weighted().then_some(Measure::Weighted);
-        let of = |measures: &[Measure]| weighted.iter().chain(measures).copied().collect::<Vec<_>>();
+        let lost = report.is_limited().then_some(Measure::Lost);
+        let of =
+            |measures: &[Measure]| weighted.iter().chain(measures).chain(&lost).copied().collect::<Vec<_>>();
         let (all, tail, mean) = (
             of(&[Measure::Mean, Measure::P50, Measure::P99]),
             of(&[Measure::Mean, Measure::P99]),
@@ -222,6 +224,8 @@ enum Measure {
     Mean,
     P50,
     P99,
+    /// The share of lost requests, where a station's capacity is limited.
+    Lost,
 }
 
 impl Measure {
@@ -231,6 +235,7 @@ impl Measure {
             Self::Mean => "mean",
             Self::P50 => "p50",
             Self::P99 => "p99",
+            Self::Lost => "lost",
         }
     }
 
@@ -240,6 +245,7 @@ impl Measure {
             Self::Mean => Some(answer.response.mean_s),
             Self::P50 => answer.response.quantile(0.50),
             Self::P99 => answer.response.quantile(0.99),
+            Self::Lost => Some(answer.lost),
         }
     }
 }
@@ -293,8 +299,8 @@ fn rows(report: &Report, measures: &[Measure], unit: TimeUnit) -> Vec<Vec<String
 /// The settings and utilisation of a point; blank on its further rows.
 fn place(report: &Report, point: &Point, row: usize) -> Vec<String> {
     let mut cells = report.place_cells(point);
-    let utilisation = point.utilisation_offered.unwrap_or(point.measured.utilisation.value);
-    cells.push(significant(utilisation, 2));
+    // That of a station that rejects requests is just below 1.
+    cells.push(significant(point.utilisation(), if point.capacity.is_some() { 3 } else { 2 }));
     if row > 0 { vec![String::new(); cells.len()] } else { cells }
 }
 
@@ -306,8 +312,10 @@ fn cells(
     row: usize,
     unit: TimeUnit,
 ) -> [String; 3] {
+    // Only measurements show their intervals: those of simulations are as narrow as one likes.
     let modelled = |modelling: Option<&Modelling>| {
-        cell(modelling.and_then(Modelling::answer).and_then(|answer| measure.of(answer)), Measure::P99, unit)
+        let estimate = modelling.and_then(Modelling::answer).and_then(|answer| measure.of(answer));
+        cell(estimate.map(|estimate| Estimate::exact(estimate.value)), measure, unit)
     };
     let mut measured =
         if row == 0 { cell(measure.of(&point.measured), measure, unit) } else { String::new() };
@@ -322,6 +330,7 @@ fn cells(
 fn cell(estimate: Option<Estimate>, measure: Measure, unit: TimeUnit) -> String {
     match (estimate, measure) {
         (None, _) => NONE.to_owned(),
+        (Some(estimate), Measure::Lost) => percent(estimate.value),
         (Some(Estimate { value, interval: Some((low, high)) }), Measure::Weighted | Measure::Mean) => {
             format!("{} ± {}", unit.number(value), significant((high - low) / 2.0 * unit.per_s(), 2))
         }

@@ -255,6 +255,9 @@ fn what_was_not_answered_and_what_was_wrong_is_counted() {
     assert_eq!(found(&rows, &station, Check::Room).verdict, AssumptionVerdict::Broken);
     let roomy = Station { capacity: Some(50), ..station };
     assert_eq!(found(&rows, &roomy, Check::Room).verdict, AssumptionVerdict::Holds);
+    assert_eq!(found(&rows, &roomy, Check::Loss).verdict, AssumptionVerdict::Holds);
+    rows[5].outcome = Outcome::TimedOut;
+    assert_eq!(found(&rows, &roomy, Check::Loss).verdict, AssumptionVerdict::Broken);
 }
 
 #[test]
