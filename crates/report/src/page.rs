@@ -199,7 +199,7 @@ const QUANTITIES: [Quantity; 6] = [
         text: share_cell,
         expected: |_| None,
     },
-    Quantity { name: LOST, of: |answer| Some(answer.lost), text: percent_cell, expected: |_| None },
+    Quantity { name: LOST, of: |answer| Some(answer.lost), text: lost_cell, expected: |_| None },
 ];
 
 /// The quantity that is shown only where weights differ.
@@ -219,8 +219,8 @@ fn plain_time_cell(estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NONE.to_owned(), |estimate| time(estimate.value))
 }
 
-fn percent_cell(share: Option<Estimate>) -> String {
-    share.map_or_else(|| NONE.to_owned(), |share| terminal::percent(share.value))
+fn lost_cell(share: Option<Estimate>) -> String {
+    share.map_or_else(|| NONE.to_owned(), |share| terminal::lost(share.value))
 }
 
 fn share_cell(share: Option<Estimate>) -> String {

@@ -330,7 +330,7 @@ fn cells(
 fn cell(estimate: Option<Estimate>, measure: Measure, unit: TimeUnit) -> String {
     match (estimate, measure) {
         (None, _) => NONE.to_owned(),
-        (Some(estimate), Measure::Lost) => percent(estimate.value),
+        (Some(estimate), Measure::Lost) => lost(estimate.value),
         (Some(Estimate { value, interval: Some((low, high)) }), Measure::Weighted | Measure::Mean) => {
             format!("{} ± {}", unit.number(value), significant((high - low) / 2.0 * unit.per_s(), 2))
         }
@@ -404,6 +404,11 @@ pub fn percent(share: f64) -> String {
         "100" if percent < 100.0 => "just under 100 %".to_owned(),
         text => format!("{text} %"),
     }
+}
+
+/// A share of lost requests. That of a model can be tiny.
+pub(crate) fn lost(share: f64) -> String {
+    if share > 0.0 && share < 1e-5 { "< 0.001 %".to_owned() } else { percent(share) }
 }
 
 /// A number with its interval.

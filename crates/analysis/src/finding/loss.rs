@@ -55,6 +55,8 @@ pub struct Losses {
     pub model: String,
     pub agreeing: usize,
     pub of: usize,
+    /// The points whose interval is too wide to decide.
+    pub untold: usize,
     /// The largest difference: the place, the predicted share and the measured one.
     pub worst: Option<(String, f64, f64)>,
 }
@@ -82,7 +84,7 @@ pub(super) fn overload(report: &Report) -> Option<Overload> {
 
 /// The verdict on one model; `None` where no request was lost, nor was to be.
 pub(super) fn losses(report: &Report, notation: &str) -> Option<Losses> {
-    let (mut agreeing, mut of) = (0, 0);
+    let (mut agreeing, mut of, mut untold) = (0, 0, 0);
     let mut worst: Option<(&Point, f64)> = None;
     for point in report.points.iter().filter(|point| point.capacity.is_some()) {
         let measured = point.measured.lost;
@@ -92,6 +94,7 @@ pub(super) fn losses(report: &Report, notation: &str) -> Option<Losses> {
         }
         let verdicts: Vec<Agreement> = predicted.iter().map(|&lost| verdict(measured, lost)).collect();
         if verdicts.iter().all(|verdict| matches!(verdict, Agreement::CannotTell)) {
+            untold += 1;
             continue;
         }
         of += 1;
@@ -109,7 +112,7 @@ pub(super) fn losses(report: &Report, notation: &str) -> Option<Losses> {
         }
     }
     let worst = worst.map(|(point, lost)| (report.place(point), lost, point.measured.lost.value));
-    (of > 0).then(|| Losses { model: notation.to_owned(), agreeing, of, worst })
+    (of > 0).then(|| Losses { model: notation.to_owned(), agreeing, of, untold, worst })
 }
 
 /// Whether a model of the station expects that the share of requests is lost that was.
@@ -177,12 +180,13 @@ impl fmt::Display for Overloaded {
 
 impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { model, agreeing, of, worst } = self;
+        let Self { model, agreeing, of, untold, worst } = self;
+        let narrow = if *untold > 0 { " with a sufficiently narrow interval" } else { "" };
         let points = if *of == 1 { "the one point".to_owned() } else { format!("{agreeing} of {of} points") };
         let Some((place, predicted, measured)) = worst else {
             return write!(
                 f,
-                "{model}: the predicted and the measured share of lost requests agree at {points}."
+                "{model}: the predicted and the measured share of lost requests agree at {points}{narrow}."
             );
         };
         let (predicted, measured) = (percent(*predicted), percent(*measured));

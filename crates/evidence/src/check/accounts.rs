@@ -154,11 +154,11 @@ pub(super) fn loss(seen: &TrialSet<'_>) -> Option<Finding> {
     }
     let share = lost as f64 / all as f64;
     // A model of limited capacity rejects requests, too.
+    if lost == refused && seen.station.capacity.is_some() {
+        return None;
+    }
     let (verdict, sentence) = if lost == 0 {
         (AssumptionVerdict::Holds, format!("All {all} requests were answered."))
-    } else if lost == refused && seen.station.capacity.is_some() {
-        let sentence = format!("{refused} of {all} requests were rejected, and all others answered.");
-        (AssumptionVerdict::Holds, sentence)
     } else {
         let sentence = format!(
             "{lost} of {all} requests ({}) had no answer: {refused} refused, {timed_out} timed out, {unanswered} unanswered at \

@@ -267,6 +267,7 @@ fn a_station_of_limited_capacity_is_steady_under_any_load() {
     last.growing = None;
     last.measured.lost = Estimate::within(0.085, 0.004);
     last.measured.utilisation = Estimate::exact(0.9964);
+    report.points[0].measured.lost = Estimate::exact(1e-9);
     let limited = figure::response(&report);
     let over = "Beyond the dashed vertical line more work arrives than the servers can do: a full station rejects requests, and the \
                 mean is that of the others.";
@@ -275,6 +276,7 @@ fn a_station_of_limited_capacity_is_steady_under_any_load() {
     let [page, text] = renderings(&report);
     assert!(page.contains("lost requests") && page.contains("8.50 %"));
     assert!(text.contains("lost") && text.contains("8.50 %") && text.contains("0.996"), "{text}");
+    assert!(text.contains("< 0.001 %") && page.contains("&#60; 0.001 %"), "{text}");
     // A queue that is still filling has no mean yet, whatever its capacity.
     report.points.last_mut().unwrap().growing = sample::report().points.last().unwrap().growing;
     assert!(figure::response(&report).caption.contains("Rings mark"));
