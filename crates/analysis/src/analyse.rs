@@ -8,6 +8,7 @@ mod limits;
 mod links;
 mod notes;
 mod observe;
+mod replays;
 mod stations;
 mod stop;
 
@@ -41,6 +42,7 @@ use crate::{candidates, effects, scaling, spread, trial_view, warmup};
 
 pub(crate) use observe::group_of;
 pub use observe::{Points, observe};
+pub use replays::{ReplayError, ReplayedPoint, replays};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;

@@ -45,7 +45,7 @@ pub mod validation;
 pub mod versus;
 pub mod warmup;
 
-pub use analyse::{Points, analyse, observe};
+pub use analyse::{Points, ReplayError, ReplayedPoint, analyse, observe, replays};
 pub use bottleneck::{AnswersSeen, Bottleneck, GeneratorLimit, LoadSeen, NO_DELAY, bottleneck, paused};
 pub use disturbance::{Disturbance, ForeignProgram, Stalls, Surroundings, Usual};
 pub use finding::contrast::Contrast;

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use kendall_evidence::check::{AssumptionVerdict, Finding as Checked, SIGNIFICANT};
-use kendall_station::{Answer, Estimate};
+use kendall_station::{Answer, Estimate, Notation};
 
 use kendall_analysis::comparison::{Comparison, comparisons};
 use kendall_analysis::finding::assumption::{self, chance};
@@ -13,7 +13,7 @@ use kendall_analysis::link;
 use kendall_analysis::machine_limits;
 use kendall_analysis::relative::relative;
 use kendall_analysis::replay;
-use kendall_analysis::{Modelled, Modelling, Point, Report};
+use kendall_analysis::{Modelled, Modelling, Point, ReplayedPoint, Report};
 use kendall_analysis::{Severity, Table, findings};
 use kendall_experiment::Letter;
 use kendall_stats::number::{NONE, TimeUnit, significant};
@@ -69,9 +69,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     }
     if let Some((title, table)) = replay::table(report) {
         write_table(&mut out, &title, &table, style);
-        let caption = "Errors of mean and quantiles are predicted ÷ measured − 1; \"each\" is the mean absolute error of a request ÷ \
-                       the mean response.";
-        write_led(&mut out, "  ", caption, width);
+        write_led(&mut out, "  ", ERRORS_ARE, width);
     }
     let expected = kendall_analysis::expected::table(report);
     if !expected.rows.is_empty() {
@@ -119,6 +117,18 @@ fn write_limits(out: &mut String, report: &Report, width: usize, style: Style) {
     for sentence in missing.iter().map(String::as_str).chain([machine_limits::CAPTION]) {
         write_led(out, "  ", sentence, width);
     }
+}
+
+/// What the errors of a replay are.
+const ERRORS_ARE: &str = "Errors of mean and quantiles are predicted ÷ measured − 1; \"each\" is the mean absolute error of a request ÷ \
+                          the mean response.";
+
+/// The points of a run that were replayed through one station, as text at most `width` columns wide.
+pub fn replays(station: &Notation, points: &[ReplayedPoint], width: usize, style: Style) -> String {
+    let mut out = String::new();
+    write_table(&mut out, &format!("Replayed through {station}"), &replay::points_table(points), style);
+    write_led(&mut out, "  ", ERRORS_ARE, width);
+    out.trim_start().to_owned()
 }
 
 /// The most findings of one verdict that a terminal lists.
