@@ -8,6 +8,7 @@ mod limits;
 mod links;
 mod notes;
 mod observe;
+mod replays;
 mod stations;
 mod stop;
 
@@ -20,7 +21,7 @@ use kendall_experiment::{Capacity, Combination, RunError, RunFolder};
 use kendall_record::RequestRow;
 use kendall_station::{Answer, Arrivals, Class, Estimate};
 use kendall_stats::random::{Purpose, derive};
-use kendall_system::System;
+use kendall_system::{StationShape, System};
 
 use crate::attempts::{counted, done, usual};
 use crate::axis::Axis;
@@ -41,6 +42,7 @@ use crate::{candidates, effects, scaling, spread, trial_view, warmup};
 
 pub(crate) use observe::group_of;
 pub use observe::{Points, observe};
+pub use replays::{ReplayError, ReplayedPoint, replays};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
@@ -404,7 +406,7 @@ impl Measurement {
     /// Fails, in words, where nothing of it makes an answer.
     fn of(run: &RunFolder, index: usize, capacities: &[Capacity], sample: &Sample) -> Result<Self, String> {
         let combination = &run.combinations()[index];
-        let (servers, discipline) = (run.experiment().system.station)(&combination.server);
+        let StationShape { servers, discipline, .. } = (run.experiment().system.station)(&combination.server);
         let views = sample.views();
         let classes = row_classes(&sample.trials[0].result.classes);
         if let Some(known) = ServerCalibration::found(run, combination).map_err(|why| why.to_string())? {
@@ -437,10 +439,10 @@ impl Measurement {
     }
 
     fn observed(&self, run: &RunFolder, combination: &Combination) -> Observed<'_> {
-        let (servers, discipline) = (run.experiment().system.station)(&combination.server);
+        let shape = (run.experiment().system.station)(&combination.server);
         let &Self { delay_s, stop, .. } = self;
         let Self { arrivals, services_s, classes, .. } = self;
-        Observed { arrivals, services_s, classes, servers, discipline, delay_s, stop }
+        Observed { arrivals, services_s, classes, shape, delay_s, stop }
     }
 
     fn point(&self, run: &RunFolder, axis: &Axis, index: usize, sample: &Sample) -> Point {
@@ -451,25 +453,30 @@ impl Measurement {
         let service = observed.service();
         let responses_s = sample.sorted_s(RequestRow::response_ns);
         let offered_per_s = self.arrivals.rate_per_s();
+        let servers = f64::from(observed.shape.servers.get());
+        let utilisation_offered =
+            offered_per_s.zip(service).map(|(rate_per_s, service)| rate_per_s * service.mean_s / servers);
+        let growing = sample.growth();
+        // The queue was still filling: the trials do not show the station that theory knows.
+        let fills = growing.is_some() && utilisation_offered.is_some_and(|utilisation| utilisation >= 1.0);
         Point {
             settings: axis.settings(combination),
             x: axis.x(combination),
             offered_per_s,
             measured: self.answer.clone(),
             delay_s: self.delay_s,
-            models: observed.answers(&notations, stations::order(run), seed),
+            models: observed.answers(&notations, stations::varied(run), seed),
             responses_s: thinned(&responses_s, DRAWN_RESPONSES),
             tail_s: spread::tail(&responses_s),
             spread: service.and_then(|seen| spread::spread(&self.services_s, seen.scv, &notations)),
             service,
             fixed_s: self.fixed_s,
-            utilisation_offered: offered_per_s
-                .zip(service)
-                .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(observed.servers.get())),
-            growing: sample.growth(),
+            utilisation_offered,
+            capacity: observed.shape.capacity,
+            growing,
             total_time_s: sample.total_time_s(),
             replay: self.replay.clone(),
-            expected: self.expected(&observed),
+            expected: if fills { None } else { self.expected(&observed) },
         }
     }
 

@@ -127,14 +127,19 @@ impl Axis {
 
     /// Whether the axis is the rate in requests per second, so that a formula can be drawn along it.
     pub(crate) fn is_rate(&self) -> bool {
-        self.layout == Layout::Line
-            && self.factors.first().is_some_and(|factor| factor.name == "rate")
-            && self.capacity_per_s.is_some()
+        self.layout == Layout::Line && self.factors.first().is_some_and(|factor| self.is_per_second(factor))
     }
 
     fn unit(&self, factor: &experiment::Factor) -> &'static str {
-        let is_rate = factor.name == "rate" && factor.section == Some(Section::Load);
-        if is_rate && self.capacity_per_s.is_some() { "/s" } else { "" }
+        if self.is_per_second(factor) { "/s" } else { "" }
+    }
+
+    /// Whether the factor is the rate in requests per second. Shares of capacities that differ are not one.
+    fn is_per_second(&self, factor: &experiment::Factor) -> bool {
+        let is_share = |value: &Value| matches!(value, Value::Share(_));
+        factor.name == "rate"
+            && factor.section == Some(Section::Load)
+            && (self.capacity_per_s.is_some() || !factor.values.iter().any(is_share))
     }
 }
 
@@ -180,6 +185,21 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(significant(value), text);
         }
+    }
+
+    #[test]
+    fn rates_are_per_second_unless_they_are_shares_of_capacities_that_differ() {
+        let is_rate = |values: &[Value], capacity_per_s| {
+            let section = Some(Section::Load);
+            let factors = vec![experiment::Factor { name: "rate", section, values: values.to_vec() }];
+            let axis = Axis { factors, layout: Layout::Line, capacity_per_s };
+            assert_eq!(axis.unit(&axis.factors[0]), if axis.is_rate() { "/s" } else { "" });
+            axis.is_rate()
+        };
+        let (rates, shares) =
+            ([Value::Number(200.0), Value::Number(800.0)], [Value::Share(0.5), Value::Share(0.9)]);
+        assert!(is_rate(&rates, None) && is_rate(&rates, Some(400.0)) && is_rate(&shares, Some(400.0)));
+        assert!(!is_rate(&shares, None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The replay of a combination's trials, and how wide theory expects their intervals to be.
 
-use kendall_evidence::{Candidates, Pair, RowClass, Rules, Trial, candidates};
+use kendall_evidence::{Candidates, NotReplayed, Pair, Replay, RowClass, Rules, Trial, candidates, replay};
 use kendall_simulation::StopRule;
 use kendall_station::{Answer, By, Discipline, Servers, Station};
 use kendall_stats as statistics;
@@ -22,13 +22,26 @@ pub fn replayed(
     discipline: Discipline,
     classes: &[RowClass],
 ) -> Option<Candidates> {
-    let each = REPLAYED / trials.len().max(1);
-    let first = |trial: &Trial<'_>| trial.rows.len().min(each);
-    let begun: Vec<Trial<'_>> =
-        trials.iter().map(|trial| Trial { rows: &trial.rows[..first(trial)], ..*trial }).collect();
-    let mut found = candidates(&begun, &Rules::new(servers, discipline, classes)).ok()?;
+    let mut found = candidates(&begun(trials), &Rules::new(servers, discipline, classes)).ok()?;
     found.best.pairs = thinned(found.best.pairs);
     Some(found)
+}
+
+/// The trials replayed through one station.
+///
+/// # Errors
+/// As [`kendall_evidence::replay`].
+pub fn replayed_through(trials: &[Trial<'_>], rules: &Rules<'_>) -> Result<Replay, NotReplayed> {
+    let mut found = replay(&begun(trials), rules)?;
+    found.pairs = thinned(found.pairs);
+    Ok(found)
+}
+
+/// The first requests of each trial, so that a replay does not take long.
+fn begun<'t>(trials: &[Trial<'t>]) -> Vec<Trial<'t>> {
+    let each = REPLAYED / trials.len().max(1);
+    let first = |trial: &Trial<'_>| trial.rows.len().min(each);
+    trials.iter().map(|trial| Trial { rows: &trial.rows[..first(trial)], ..*trial }).collect()
 }
 
 /// At most this many pairs, evenly by rank of the measured response, with both extremes.
@@ -49,7 +62,8 @@ pub fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<
     }
     // The precision asked for decides nothing that is used here.
     let plan = plan(station, 0.05).ok()?;
-    let requests = requests as f64;
+    // Rejected ones have no response time.
+    let requests = requests as f64 * (1.0 - measured.lost.value);
     // Few trials know their own spread badly, and Student's t has them pay for it; so must theory, to be comparable.
     let freedom = trials.saturating_sub(1).max(1) as f64;
     let t = if trials > 1 {

@@ -9,6 +9,7 @@ pub mod contrast;
 pub mod judge;
 pub mod kind;
 mod links;
+pub mod loss;
 pub mod reason;
 pub mod severity;
 pub mod tail;

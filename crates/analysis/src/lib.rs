@@ -45,13 +45,14 @@ pub mod validation;
 pub mod versus;
 pub mod warmup;
 
-pub use analyse::{Points, analyse, observe};
+pub use analyse::{Points, ReplayError, ReplayedPoint, analyse, observe, replays};
 pub use bottleneck::{AnswersSeen, Bottleneck, GeneratorLimit, LoadSeen, NO_DELAY, bottleneck, paused};
 pub use disturbance::{Disturbance, ForeignProgram, Stalls, Surroundings, Usual};
 pub use finding::contrast::Contrast;
 pub use finding::judge::findings;
 pub use finding::kind::Finding;
-pub use finding::reason::{Answers, AssumedLaw, PredictedBy, Reason, Trend};
+pub use finding::loss::{Losses, Overload, OverloadPrediction, Overloaded};
+pub use finding::reason::{Answers, AssumedLaw, Excess, PredictedBy, Reason, Trend};
 pub use finding::severity::Severity;
 pub use finding::tail::TailMiss;
 pub use low_loads::{LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads, recorded_loads};

@@ -9,7 +9,7 @@ use kendall_load::RequestClass;
 use kendall_prediction::{Block, Capacity, KnownStation, NothingObserved, Observed};
 use kendall_stats::number::significant;
 use kendall_stats::{mean, variance};
-use kendall_system::{Home, System};
+use kendall_system::{Home, StationShape, System};
 use serde::Serialize;
 
 use crate::analyse::group_of;
@@ -153,7 +153,7 @@ fn known(run: &RunFolder, combination: &Combination, result: &TrialResult) -> Op
 
 /// The station of one of kendall's own servers, whose timestamps report service times.
 pub fn known_station(system: &System, combination: &Combination, classes: &[RequestClass]) -> KnownStation {
-    let (servers, discipline) = (system.station)(&combination.server);
+    let StationShape { servers, discipline, .. } = (system.station)(&combination.server);
     let class = |class: &RequestClass| RowClass { name: class.name.clone(), weight: class.weight };
     KnownStation { servers, discipline, classes: classes.iter().map(class).collect() }
 }

@@ -1,7 +1,8 @@
 //! The stations of the models, made from the settings and measurements, and their answers.
 
 use kendall_simulation::{StopRule, simulate};
-use kendall_station::{Answer, Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station};
+use kendall_station::{Answer, Arrivals, Class, Discipline, Kind, Law, Notation, Station};
+use kendall_system::StationShape;
 use kendall_theory::formula;
 
 use crate::report::point::{Modelled, Modelling, ServiceSeen};
@@ -21,10 +22,8 @@ pub struct Observed<'a> {
     pub services_s: &'a [f64],
     /// The classes that came, with their shares; empty for one.
     pub classes: &'a [Class],
-    /// The servers of the system.
-    pub servers: Servers,
-    /// The order in which the system served.
-    pub discipline: Discipline,
+    /// The station of the system.
+    pub shape: StationShape,
     /// The part of the response time that passes outside the station.
     pub delay_s: f64,
     /// The stop rule of the simulation, so that like is compared with like.
@@ -52,8 +51,8 @@ impl Observed<'_> {
         Some(ServiceSeen { mean_s, scv: variance / (mean_s * mean_s), n: n as u64 })
     }
 
-    /// The stations to compare with: those of the file, or the one that the settings describe. One that names no
-    /// order is of the order in which the system served, and one without a population has that of the load.
+    /// The stations to compare with, each once: those of the file, or the one that the settings describe. One that names no
+    /// order or no capacity has that of the system, and one without a population has that of the load.
     pub fn notations(&self, models: &[Notation]) -> Vec<Notation> {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(*population),
@@ -62,19 +61,24 @@ impl Observed<'_> {
                 None
             }
         };
+        let StationShape { servers, discipline, capacity } = self.shape;
         // FIFO goes without saying.
-        let order = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
-        let fill = |notation: &Notation| Notation {
-            population: notation.population.or(population),
-            discipline: notation.discipline.or(order),
-            ..notation.clone()
-        };
-        if !models.is_empty() {
-            return models.iter().map(fill).collect();
-        }
+        let discipline = Some(discipline).filter(|&discipline| discipline != Discipline::Fifo);
         let arrivals = self.arrivals.letter().parse().unwrap_or(Kind::General);
-        let (servers, capacity, discipline) = (self.servers, None, order);
-        vec![Notation { arrivals, service: Kind::General, servers, capacity, population, discipline }]
+        let own = Notation { arrivals, service: Kind::General, servers, capacity, population, discipline };
+        let mut filled: Vec<Notation> = Vec::new();
+        for model in models {
+            let model = Notation {
+                capacity: model.capacity.or(capacity),
+                population: model.population.or(population),
+                discipline: model.discipline.or(discipline),
+                ..model.clone()
+            };
+            if !filled.contains(&model) {
+                filled.push(model);
+            }
+        }
+        if filled.is_empty() { vec![own] } else { filled }
     }
 
     /// The station that a notation means here, or why it cannot be.
@@ -121,7 +125,7 @@ impl Observed<'_> {
     }
 
     /// The answers of each station, by formula and by simulation, with the delay outside it added.
-    pub fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
+    pub fn answers(&self, notations: &[Notation], varied: Varied, seed: u64) -> Vec<Modelled> {
         let answer_of = |notation: &Notation| {
             let station = self.station(notation, Precision::Full);
             let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
@@ -129,7 +133,7 @@ impl Observed<'_> {
                 Err(why) => Modelling::NoAnswer(why.clone()),
             };
             Modelled {
-                notation: label(notation, self.arrivals, order),
+                notation: self.label(notation, varied),
                 formula: ask(&|station| formula(station).into()),
                 simulation: ask(&|station| simulate(station, self.stop, seed).into()),
             }
@@ -148,28 +152,32 @@ impl Observed<'_> {
         };
         (1..=CURVE_STEPS).map_while(at).collect()
     }
-}
 
-/// Whether the order of service is the same throughout an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// The order is the same throughout.
-    Same,
-    /// The order varies.
-    Varied,
-}
-
-/// How a model is called in a report. Along an axis of users it is one model, with N for their number; where the order
-/// of service varies it is one model too, of whatever order its point has.
-pub fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> String {
-    let discipline = notation.discipline.filter(|_| order == Order::Same);
-    let notation = Notation { discipline, ..notation.clone() };
-    let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
-    if let (Arrivals::Closed { .. } | Arrivals::Attended(_), Some(population)) = (arrivals, parts.get_mut(4))
-    {
-        *population = "N".into();
+    /// How a model is called in a report. Along an axis of users it is one model, with N for their number; where the order of
+    /// service or the capacity varies it is one model too, of the order and with the capacity, K, of its point.
+    pub fn label(&self, notation: &Notation, varied: Varied) -> String {
+        let discipline = notation.discipline.filter(|_| !varied.discipline);
+        let named = Notation { discipline, ..notation.clone() };
+        let mut parts: Vec<String> = named.to_string().split('/').map(str::to_owned).collect();
+        if varied.capacity && notation.capacity.is_some() && notation.capacity == self.shape.capacity {
+            parts[3] = "K".into();
+        }
+        if let (Arrivals::Closed { .. } | Arrivals::Attended(_), Some(population)) =
+            (self.arrivals, parts.get_mut(4))
+        {
+            *population = "N".into();
+        }
+        parts.join("/")
     }
-    parts.join("/")
+}
+
+/// Which parts of the system's station vary in an experiment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Varied {
+    /// Whether the order of service varies.
+    pub discipline: bool,
+    /// Whether the capacity varies.
+    pub capacity: bool,
 }
 
 /// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
@@ -192,6 +200,8 @@ fn delayed(modelling: Modelling, delay_s: f64, mean_weight: f64) -> Modelling {
 
 #[cfg(test)]
 mod tests {
+    use kendall_station::Servers;
+
     use super::*;
 
     fn observed<'a>(arrivals: &'a Arrivals, discipline: Discipline, classes: &'a [Class]) -> Observed<'a> {
@@ -199,8 +209,7 @@ mod tests {
             arrivals,
             services_s: &[0.1, 0.2, 0.3],
             classes,
-            servers: Servers::MIN,
-            discipline,
+            shape: StationShape::unlimited(Servers::MIN, discipline),
             delay_s: 0.5,
             stop: StopRule::default(),
         }
@@ -228,6 +237,31 @@ mod tests {
         let order = |i: usize| seen.station(&notations[i], Precision::Full).unwrap().discipline;
         assert_eq!((order(0), order(1)), (Discipline::Gittins, Discipline::Fifo));
         assert_eq!(notations[0].to_string(), "M/M/1/Gittins");
+    }
+
+    #[test]
+    fn a_model_has_the_systems_capacity_unless_it_names_another() {
+        let poisson = Arrivals::poisson(20.0);
+        let mut seen = observed(&poisson, Discipline::Fifo, &[]);
+        seen.shape.capacity = Some(8);
+        assert_eq!(seen.notations(&[])[0].to_string(), "M/G/1/8");
+        let notations = seen.notations(&[model("M/M/1"), model("M/M/1/8"), model("M/M/1/64")]);
+        assert_eq!(notations, [model("M/M/1/8"), model("M/M/1/64")]);
+        let labels = |capacity| {
+            notations
+                .iter()
+                .map(|of| seen.label(of, Varied { discipline: false, capacity }))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(labels(true), ["M/M/1/K", "M/M/1/64"]);
+        assert_eq!(labels(false), ["M/M/1/8", "M/M/1/64"]);
+        // Four times the load that the server can do: it has an answer, and the formula's line does not end at a rate of 5/s.
+        let answers = seen.answers(&notations[..1], Varied::default(), 1);
+        for way in [&answers[0].formula, &answers[0].simulation] {
+            let lost = way.answer().expect("a station of limited capacity has a steady state").lost;
+            assert!((lost.value - 0.75).abs() < 0.01, "{lost:?}");
+        }
+        assert_eq!(seen.curve(&notations[0], 20.0).last().unwrap().0, 20.0);
     }
 
     #[test]
@@ -268,10 +302,10 @@ mod tests {
         let think = Law::Exponential { mean_s: 1.5 };
         let station = seen.station(notation, Precision::Full).unwrap();
         assert_eq!(station.arrivals, Arrivals::Closed { population: 5, think });
-        assert_eq!(label(notation, &closed, Order::Same), "M/M/1/∞/N");
-        let gittins: Notation = "M/M/1/∞/5/Gittins".parse().unwrap();
-        assert_eq!(label(&gittins, &closed, Order::Same), "M/M/1/∞/N/Gittins");
-        assert_eq!(label(&gittins, &closed, Order::Varied), "M/M/1/∞/N");
+        assert_eq!(seen.label(notation, Varied::default()), "M/M/1/∞/N");
+        let gittins = model("M/M/1/∞/5/Gittins");
+        assert_eq!(seen.label(&gittins, Varied::default()), "M/M/1/∞/N/Gittins");
+        assert_eq!(seen.label(&gittins, Varied { discipline: true, capacity: false }), "M/M/1/∞/N");
         assert!(
             seen.station(&"M/M/1/∞/7".parse().unwrap(), Precision::Full).unwrap_err().contains("5 users")
         );

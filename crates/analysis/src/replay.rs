@@ -6,6 +6,7 @@ use std::fmt;
 use kendall_evidence::{ArrivedBy, Candidate, Candidates, Fit, ReplayVerdict};
 use serde::{Deserialize, Serialize};
 
+use crate::analyse::ReplayedPoint;
 use crate::report::Report;
 use crate::report::point::Point;
 use crate::table::Table;
@@ -195,12 +196,10 @@ fn some(names: &[String]) -> String {
 /// The candidates of the most informative point: the best of them, and the system's own.
 pub fn table(report: &Report) -> Option<(String, Table)> {
     let (point, candidates) = telling(report)?;
-    let head =
-        ["servers", "order", "mean", "p50", "p95", "p99", "each", "correlation", ""].map(str::to_owned);
+    let head = ["servers", "order"].into_iter().chain(ERRORS).chain([""]).map(str::to_owned).collect();
     let shown = candidates.ranked.iter().enumerate().filter(|(at, _)| *at < SHOWN || *at == candidates.own);
     let row = |(at, candidate): (usize, &Candidate)| {
         let Candidate { servers, discipline, capacity, fit, told_apart } = candidate;
-        let signed = |error: Option<f64>| error.map_or_else(|| NONE.to_owned(), signed);
         let remark = match (at == candidates.own, *told_apart) {
             (true, true) => "the system's own; distinguishable",
             (true, false) => "the system's own",
@@ -208,24 +207,48 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
             (false, false) if at == 0 => "the best",
             (false, false) => "predicts alike",
         };
-        vec![
+        let mut row = vec![
             servers.to_string(),
             format!(
                 "{}{}",
                 discipline.in_words(),
                 capacity.map_or_else(String::new, |room| format!(", capacity {room}"))
             ),
-            signed(Some(fit.mean_error)),
-            signed(fit.quantile_error(0.50)),
-            signed(fit.quantile_error(0.95)),
-            signed(fit.quantile_error(0.99)),
-            percent(fit.relative_error),
-            fit.correlation.map_or_else(|| NONE.to_owned(), |value| format!("{value:.3}")),
-            remark.to_owned(),
-        ]
+        ];
+        row.extend(errors(fit));
+        row.push(remark.to_owned());
+        row
     };
     let title = format!("Which station explains the run at {}", report.place(point));
-    Some((title, Table { head: head.to_vec(), rows: shown.map(row).collect() }))
+    Some((title, Table { head, rows: shown.map(row).collect() }))
+}
+
+/// The points of a run that were replayed through one station: how well it predicts their requests.
+pub fn points_table(points: &[ReplayedPoint]) -> Table {
+    let head = ["point"].into_iter().chain(ERRORS).chain(["requests"]).map(str::to_owned).collect();
+    let row = |ReplayedPoint { place, replay }: &ReplayedPoint| {
+        let mut row = vec![place.clone()];
+        row.extend(errors(&replay.fit));
+        row.push(replay.compared.to_string());
+        row
+    };
+    Table { head, rows: points.iter().map(row).collect() }
+}
+
+/// The heads of the columns with the errors of a replay.
+const ERRORS: [&str; 6] = ["mean", "p50", "p95", "p99", "each", "correlation"];
+
+/// The errors of a replay, in the order of [`ERRORS`].
+fn errors(fit: &Fit) -> [String; 6] {
+    let signed = |error: Option<f64>| error.map_or_else(|| NONE.to_owned(), signed);
+    [
+        signed(Some(fit.mean_error)),
+        signed(fit.quantile_error(0.50)),
+        signed(fit.quantile_error(0.95)),
+        signed(fit.quantile_error(0.99)),
+        percent(fit.relative_error),
+        fit.correlation.map_or_else(|| NONE.to_owned(), |value| format!("{value:.3}")),
+    ]
 }
 
 /// The meaning of the numbers in the table and the figure.

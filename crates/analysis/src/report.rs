@@ -173,6 +173,11 @@ impl Report {
         self.points.iter().any(differs)
     }
 
+    /// Whether the capacity of a station is limited, so that the share of lost requests is worth showing.
+    pub fn is_limited(&self) -> bool {
+        self.points.iter().any(|point| point.capacity.is_some())
+    }
+
     /// The trials of a point.
     pub fn trials_of(&self, point: usize) -> impl Iterator<Item = &TrialLine> {
         self.trials.iter().filter(move |trial| trial.point == Some(point))

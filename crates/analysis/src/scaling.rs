@@ -28,11 +28,10 @@ pub fn scalings(curves: &[Curve], groups: Vec<(Vec<(String, String)>, Population
         .collect()
 }
 
-/// Where a formula's curve has the most throughput for its response time. In an open system that is not overloaded, all that
-/// comes is served. `None` where the curve ends before it.
+/// Where a formula's curve has the most throughput for its response time; `None` where the curve ends before it.
 fn knee(curve: &Curve) -> Option<Knee> {
-    let power = |&(rate_per_s, response_s): &(f64, f64)| rate_per_s / response_s;
-    let line = &curve.mean_response_s;
+    let power = |&(throughput_per_s, response_s): &(f64, f64)| throughput_per_s / response_s;
+    let line = curve.by_throughput();
     let best = (0..line.len()).max_by(|&a, &b| power(&line[a]).total_cmp(&power(&line[b])))?;
     let (throughput_per_s, response_s) = line[best];
     let knee = Knee { notation: curve.notation.clone(), throughput_per_s, response_s };
@@ -70,6 +69,7 @@ mod tests {
             group: vec![],
             mean_response_s: line(most),
             mean_waiting_s: vec![],
+            throughput_per_s: vec![],
         };
         let found = knee(&curve(100)).unwrap();
         assert_eq!((found.throughput_per_s, found.response_s), (50.0, 0.02));

@@ -10,7 +10,7 @@ use kendall_record::counts;
 use kendall_service::Config;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    Home, Kind, LoadResult, MachineLimit, Parameter, Serving, Settings, Subcommands, System,
+    Home, Kind, LoadResult, MachineLimit, Parameter, Serving, Settings, StationShape, Subcommands, System,
 };
 
 use crate::client::security::{Security, read_fingerprint, show_fingerprint};
@@ -161,7 +161,7 @@ pub const ROW: System = System {
     ],
     station: |server| {
         let workers = u32::try_from(whole(server, "workers")).ok().and_then(Servers::new);
-        (workers.expect("between 1 and 1024 workers"), Discipline::Fifo)
+        StationShape::unlimited(workers.expect("between 1 and 1024 workers"), Discipline::Fifo)
     },
     transport: |_| Transport::TCP,
     load,

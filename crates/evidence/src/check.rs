@@ -238,7 +238,13 @@ pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<
         instruments::apart_hosts(setting),
     ];
     let placed = |finding: Finding| Finding { place: setting.place.clone(), ..finding };
-    found.into_iter().flatten().map(placed).collect()
+    let mut found: Vec<Finding> = found.into_iter().flatten().map(placed).collect();
+    // The start of a limited queue that is still filling is no warm-up.
+    let grows = |one: &Finding| one.check == Check::Steady && one.verdict == AssumptionVerdict::Broken;
+    if station.capacity.is_some() && found.iter().any(grows) {
+        found.retain(|one| one.check != Check::WarmUp);
+    }
+    found
 }
 
 impl Finding {

@@ -7,7 +7,8 @@ use crate::{Config, Dialect, HoldMode, HoldOptions, HoldSessionWorkload, HoldWor
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Law, Servers};
 use kendall_system::{
-    Home, Kind, LoadResult, Parameter, Serving, Settings, Subcommands, System, named_law, no_limits,
+    Home, Kind, LoadResult, Parameter, Serving, Settings, StationShape, Subcommands, System, named_law,
+    no_limits,
 };
 
 /// The row of this system.
@@ -87,7 +88,11 @@ pub const ROW: System = System {
     station: |server| {
         let servers =
             server.whole("workers").and_then(|workers| u32::try_from(workers).ok()).and_then(Servers::new);
-        (servers.expect("between 1 and 1024 workers"), discipline(server))
+        StationShape {
+            servers: servers.expect("between 1 and 1024 workers"),
+            discipline: discipline(server),
+            capacity: server.whole("room"),
+        }
     },
     transport: |_| Transport::TCP,
     load,

@@ -10,7 +10,8 @@ use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    COMMAND, Home, Kind, Parameter, Serving, Settings, Subcommands, System, URL, mark_secret, no_limits,
+    COMMAND, Home, Kind, Parameter, Serving, Settings, StationShape, Subcommands, System, URL, mark_secret,
+    no_limits,
 };
 
 /// The row of this system.
@@ -147,7 +148,10 @@ pub const ROW: System = System {
     station: |server| {
         let servers = server.whole("servers").and_then(|servers| Servers::new(servers as u32));
         let discipline = server.word("discipline").and_then(|name| name.parse().ok());
-        (servers.expect("at least one server"), discipline.expect("its kind checked discipline"))
+        StationShape::unlimited(
+            servers.expect("at least one server"),
+            discipline.expect("its kind checked discipline"),
+        )
     },
     transport: |workload| match workload.word("http") {
         Some("3") => Transport::UDP,

@@ -23,6 +23,7 @@ mod probe;
 mod push;
 mod quiet;
 mod record;
+mod replay;
 mod report;
 mod run;
 mod selfcheck;
@@ -85,6 +86,8 @@ enum Command {
     Predict(predict::PredictOptions),
     /// Check which assumptions hold in a run, or find contradictions in a table: kendall check table.csv
     Check(check::CheckOptions),
+    /// Replay a run request by request through a station: kendall replay results/quickstart/INSTANT G/G/2/LIFO
+    Replay(replay::ReplayOptions),
     /// Compare runs or servers: which is faster, and is the difference significant: kendall compare main=results/A branch=results/B
     Compare(compare::CompareOptions),
     /// Load a running server and print its response times
@@ -150,6 +153,7 @@ fn main() -> ExitCode {
         Command::Fit(options) => fit::fit(&options),
         Command::Predict(options) => predict::predict(&options),
         Command::Check(options) => check::check(&options),
+        Command::Replay(options) => replay::replay(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
         Command::Agent(options) => {

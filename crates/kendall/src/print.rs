@@ -2,11 +2,11 @@
 
 use std::io::{self, IsTerminal};
 
-use kendall_analysis::Report;
+use kendall_analysis::{ReplayedPoint, Report};
 use kendall_evidence::check::Finding;
 use kendall_experiment::Letter;
 use kendall_report::terminal::{self, Style};
-use kendall_station::Estimate;
+use kendall_station::{Estimate, Notation};
 
 pub(crate) use kendall_report::terminal::{percent, with_interval as shown};
 pub(crate) use kendall_stdio::{json, note, out, words, write};
@@ -21,6 +21,12 @@ pub(crate) fn report(report: &Report) -> anyhow::Result<()> {
 pub(crate) fn checks(findings: &[Finding]) -> anyhow::Result<()> {
     let (width, style) = screen();
     write(&terminal::checks(findings, width, style))
+}
+
+/// Prints how well a station predicts the requests of a run.
+pub(crate) fn replays(station: &Notation, points: &[ReplayedPoint]) -> anyhow::Result<()> {
+    let (width, style) = screen();
+    write(&terminal::replays(station, points, width, style))
 }
 
 /// How wide standard output is, and whether it takes escape codes.

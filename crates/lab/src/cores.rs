@@ -27,7 +27,7 @@ pub(crate) fn beside_trial(system: &System, combination: &Combination, server: &
     let is_here = |address: IpAddr| address.to_canonical().is_loopback() || address.is_unspecified();
     beside(match server {
         Serving::Started(..) if matches!(system.home, Home::Here) => {
-            ServerCores::Known((system.station)(&combination.server).0.get())
+            ServerCores::Known((system.station)(&combination.server).servers.get())
         }
         Serving::Running(address) if !is_here(address.ip()) => ServerCores::Known(0),
         _ => ServerCores::Unknown,

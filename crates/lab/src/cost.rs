@@ -5,6 +5,7 @@ use std::time::Duration;
 use kendall_evidence::streamed::Warmup;
 use kendall_experiment::{Combination, Experiment, Load, Schedule};
 use kendall_station::{Law, Station};
+use kendall_system::StationShape;
 use kendall_theory::plan;
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ fn needs(
     service_s: Option<f64>,
 ) -> Result<Needs, String> {
     let load = experiment.load(combination).map_err(|(name, why)| format!("{name}: {why}"))?;
-    let (servers, discipline) = (experiment.system.station)(&combination.server);
+    let StationShape { servers, discipline, capacity } = (experiment.system.station)(&combination.server);
     // At a share of the capacity, utilisation is the same whatever the unit of time.
     let mean_s = match (service_s, &load.schedule) {
         (Some(service_s), _) => service_s,
@@ -65,7 +66,8 @@ fn needs(
     };
     let capacity_per_s = f64::from(servers.get()) / mean_s;
     let arrivals = load.arrivals(Some(capacity_per_s));
-    let station = Station { discipline, ..Station::new(arrivals, Law::Exponential { mean_s }, servers) };
+    let station =
+        Station { discipline, capacity, ..Station::new(arrivals, Law::Exponential { mean_s }, servers) };
     let plan = plan(&station, precision).map_err(|why| why.to_string())?;
     let planned = planned(&load, plan.rate_per_s, service_s).map(|each| each * f64::from(experiment.repeats));
     Ok(Needs {

@@ -131,7 +131,7 @@ impl Bench<'_> {
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
         let server = self.serve(combination, folder, None)?;
         let workload = self.workload(server.address(), combination, seed)?;
-        let (servers, _) = (self.system.station)(&combination.server);
+        let servers = (self.system.station)(&combination.server).servers;
         // As in the trials, where real-time threads of the generator take processor time from the server.
         let goes_first = combination.load.word("arrivals") != Some("closed");
         let cores = beside_trial(self.system, combination, &server);
@@ -172,7 +172,7 @@ impl Bench<'_> {
         let server = self.serve(combination, folder, None)?;
         let lone_s = lone_s(&*self.workload(server.address(), combination, seed)?, seed, cancel)?;
         server.stop()?;
-        Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))
+        Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).servers))
     }
 
     /// Runs one trial with what is set up, and writes its record, except for `answer.json`.
@@ -237,7 +237,7 @@ impl Bench<'_> {
         let stamped_by = stamped.as_deref().map(stamps::read).transpose()?.unwrap_or_default();
         let rows = writer.finish(&stamped_by, run.start_ns)?;
         let counted = stamped.as_deref().map(taken_in).transpose()?.unwrap_or_default();
-        let (servers, _) = (self.system.station)(&combination.server);
+        let servers = (self.system.station)(&combination.server).servers;
         let readings = resources.is_some().then(|| readings(folder)).transpose()?;
         let classes = workload.classes();
         let setting = TrialSetting {

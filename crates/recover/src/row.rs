@@ -16,7 +16,7 @@ use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
     CLUSTER, CLUSTER_LEDGER, Home, Kind, LoadResult, NATS_CA, NATS_CREDS, Parameter, Serving, Settings,
-    System, cluster_options, digest_engine, no_limits,
+    StationShape, System, cluster_options, digest_engine, no_limits,
 };
 
 /// The row of this system.
@@ -172,7 +172,7 @@ pub const ROW: System = System {
     ],
     station: |server| {
         let servers = u32::try_from(workers(server).get()).ok().and_then(Servers::new);
-        (servers.expect("between 1 and 1024 workers"), discipline(server))
+        StationShape::unlimited(servers.expect("between 1 and 1024 workers"), discipline(server))
     },
     transport: |_| Transport::TCP,
     load: |address, workload, seed| -> LoadResult {

@@ -12,6 +12,7 @@ use kendall_station::{Answer, Estimate};
 
 use crate::figure::{self, Figure, Named};
 use crate::resources::Section;
+use crate::terminal;
 use crate::traffic::link_figures;
 use crate::trial_view;
 use kendall_analysis::ExpectedWidth;
@@ -172,7 +173,7 @@ struct Quantity {
     expected: fn(&ExpectedWidth) -> Option<f64>,
 }
 
-const QUANTITIES: [Quantity; 5] = [
+const QUANTITIES: [Quantity; 6] = [
     Quantity { name: WEIGHTED, of: |answer| answer.weighted_response_s, text: time_cell, expected: |_| None },
     Quantity {
         name: "mean response",
@@ -198,20 +199,28 @@ const QUANTITIES: [Quantity; 5] = [
         text: share_cell,
         expected: |_| None,
     },
+    Quantity { name: LOST, of: |answer| Some(answer.lost), text: lost_cell, expected: |_| None },
 ];
 
 /// The quantity that is shown only where weights differ.
 const WEIGHTED: &str = "weighted response";
+/// The quantity that is shown only where a station may reject requests.
+const LOST: &str = "lost requests";
 
 /// The quantities that a report shows.
 fn quantities(report: &Report) -> impl Iterator<Item = &'static Quantity> {
-    let weighted = report.is_weighted();
-    QUANTITIES.iter().filter(move |quantity| weighted || quantity.name != WEIGHTED)
+    let (weighted, limited) = (report.is_weighted(), report.is_limited());
+    let is_shown = move |name| (weighted || name != WEIGHTED) && (limited || name != LOST);
+    QUANTITIES.iter().filter(move |quantity| is_shown(quantity.name))
 }
 
 /// A time without its interval, where the column has no room for it.
 fn plain_time_cell(estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NONE.to_owned(), |estimate| time(estimate.value))
+}
+
+fn lost_cell(share: Option<Estimate>) -> String {
+    share.map_or_else(|| NONE.to_owned(), |share| terminal::lost(share.value))
 }
 
 fn share_cell(share: Option<Estimate>) -> String {

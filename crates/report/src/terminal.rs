@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use kendall_evidence::check::{AssumptionVerdict, Finding as Checked, SIGNIFICANT};
-use kendall_station::{Answer, Estimate};
+use kendall_station::{Answer, Estimate, Notation};
 
 use kendall_analysis::comparison::{Comparison, comparisons};
 use kendall_analysis::finding::assumption::{self, chance};
@@ -13,7 +13,7 @@ use kendall_analysis::link;
 use kendall_analysis::machine_limits;
 use kendall_analysis::relative::relative;
 use kendall_analysis::replay;
-use kendall_analysis::{Modelled, Modelling, Point, Report};
+use kendall_analysis::{Modelled, Modelling, Point, ReplayedPoint, Report};
 use kendall_analysis::{Severity, Table, findings};
 use kendall_experiment::Letter;
 use kendall_stats::number::{NONE, TimeUnit, significant};
@@ -37,7 +37,9 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         let unit = unit(report);
         // What is left out last comes first.
         let weighted = report.is_weighted().then_some(Measure::Weighted);
-        let of = |measures: &[Measure]| weighted.iter().chain(measures).copied().collect::<Vec<_>>();
+        let lost = report.is_limited().then_some(Measure::Lost);
+        let of =
+            |measures: &[Measure]| weighted.iter().chain(measures).chain(&lost).copied().collect::<Vec<_>>();
         let (all, tail, mean) = (
             of(&[Measure::Mean, Measure::P50, Measure::P99]),
             of(&[Measure::Mean, Measure::P99]),
@@ -67,9 +69,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     }
     if let Some((title, table)) = replay::table(report) {
         write_table(&mut out, &title, &table, style);
-        let caption = "Errors of mean and quantiles are predicted ÷ measured − 1; \"each\" is the mean absolute error of a request ÷ \
-                       the mean response.";
-        write_led(&mut out, "  ", caption, width);
+        write_led(&mut out, "  ", ERRORS_ARE, width);
     }
     let expected = kendall_analysis::expected::table(report);
     if !expected.rows.is_empty() {
@@ -117,6 +117,18 @@ fn write_limits(out: &mut String, report: &Report, width: usize, style: Style) {
     for sentence in missing.iter().map(String::as_str).chain([machine_limits::CAPTION]) {
         write_led(out, "  ", sentence, width);
     }
+}
+
+/// What the errors of a replay are.
+const ERRORS_ARE: &str = "Errors of mean and quantiles are predicted ÷ measured − 1; \"each\" is the mean absolute error of a request ÷ \
+                          the mean response.";
+
+/// The points of a run that were replayed through one station, as text at most `width` columns wide.
+pub fn replays(station: &Notation, points: &[ReplayedPoint], width: usize, style: Style) -> String {
+    let mut out = String::new();
+    write_table(&mut out, &format!("Replayed through {station}"), &replay::points_table(points), style);
+    write_led(&mut out, "  ", ERRORS_ARE, width);
+    out.trim_start().to_owned()
 }
 
 /// The most findings of one verdict that a terminal lists.
@@ -222,6 +234,8 @@ enum Measure {
     Mean,
     P50,
     P99,
+    /// The share of lost requests, where a station's capacity is limited.
+    Lost,
 }
 
 impl Measure {
@@ -231,6 +245,7 @@ impl Measure {
             Self::Mean => "mean",
             Self::P50 => "p50",
             Self::P99 => "p99",
+            Self::Lost => "lost",
         }
     }
 
@@ -240,6 +255,7 @@ impl Measure {
             Self::Mean => Some(answer.response.mean_s),
             Self::P50 => answer.response.quantile(0.50),
             Self::P99 => answer.response.quantile(0.99),
+            Self::Lost => Some(answer.lost),
         }
     }
 }
@@ -293,8 +309,8 @@ fn rows(report: &Report, measures: &[Measure], unit: TimeUnit) -> Vec<Vec<String
 /// The settings and utilisation of a point; blank on its further rows.
 fn place(report: &Report, point: &Point, row: usize) -> Vec<String> {
     let mut cells = report.place_cells(point);
-    let utilisation = point.utilisation_offered.unwrap_or(point.measured.utilisation.value);
-    cells.push(significant(utilisation, 2));
+    // That of a station that rejects requests is just below 1.
+    cells.push(significant(point.utilisation(), if point.capacity.is_some() { 3 } else { 2 }));
     if row > 0 { vec![String::new(); cells.len()] } else { cells }
 }
 
@@ -306,8 +322,10 @@ fn cells(
     row: usize,
     unit: TimeUnit,
 ) -> [String; 3] {
+    // Only measurements show their intervals: those of simulations are as narrow as one likes.
     let modelled = |modelling: Option<&Modelling>| {
-        cell(modelling.and_then(Modelling::answer).and_then(|answer| measure.of(answer)), Measure::P99, unit)
+        let estimate = modelling.and_then(Modelling::answer).and_then(|answer| measure.of(answer));
+        cell(estimate.map(|estimate| Estimate::exact(estimate.value)), measure, unit)
     };
     let mut measured =
         if row == 0 { cell(measure.of(&point.measured), measure, unit) } else { String::new() };
@@ -322,6 +340,7 @@ fn cells(
 fn cell(estimate: Option<Estimate>, measure: Measure, unit: TimeUnit) -> String {
     match (estimate, measure) {
         (None, _) => NONE.to_owned(),
+        (Some(estimate), Measure::Lost) => lost(estimate.value),
         (Some(Estimate { value, interval: Some((low, high)) }), Measure::Weighted | Measure::Mean) => {
             format!("{} ± {}", unit.number(value), significant((high - low) / 2.0 * unit.per_s(), 2))
         }
@@ -395,6 +414,11 @@ pub fn percent(share: f64) -> String {
         "100" if percent < 100.0 => "just under 100 %".to_owned(),
         text => format!("{text} %"),
     }
+}
+
+/// A share of lost requests. That of a model can be tiny.
+pub(crate) fn lost(share: f64) -> String {
+    if share > 0.0 && share < 1e-5 { "< 0.001 %".to_owned() } else { percent(share) }
 }
 
 /// A number with its interval.

@@ -12,7 +12,7 @@ use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
     CLUSTER, CLUSTER_LEDGER, Caller, Home, Kind, NATS_CA, NATS_CREDS, Parameter, Serving, Settings,
-    Subcommand, SubcommandEnd, Subcommands, System, cluster_options, digest_engine, no_limits,
+    StationShape, Subcommand, SubcommandEnd, Subcommands, System, cluster_options, digest_engine, no_limits,
 };
 
 /// The row of this system.
@@ -163,11 +163,11 @@ fn layout(server: &Settings) -> (Execution, NonZeroUsize, Discipline) {
     (word(server, "execution"), threads, word(server, "discipline"))
 }
 
-fn station(server: &Settings) -> (Servers, Discipline) {
+fn station(server: &Settings) -> StationShape {
     let (execution, threads, discipline) = layout(server);
     let (servers, discipline) = execution.station(threads, discipline);
     let servers = u32::try_from(servers.get()).ok().and_then(Servers::new);
-    (servers.expect("between 1 and 1024 servers"), discipline)
+    StationShape::unlimited(servers.expect("between 1 and 1024 servers"), discipline)
 }
 
 fn serve(

@@ -21,7 +21,7 @@ pub use engine::digest_engine;
 pub use law::{law_kind, named_law};
 pub use limit::{Demand, MachineLimit, MachineLimits, MeasureLimit, no_limits};
 pub use parameter::{Kind, Parameter, Value, nearest, read_time};
-pub use row::{COMMAND, Home, LoadResult, Serving, System, URL};
+pub use row::{COMMAND, Home, LoadResult, Serving, StationShape, System, URL};
 pub use secret::{conceal_url, is_reference, is_secret_header, mark_secret, reveal, secret_field};
 pub use settings::Settings;
 pub use shell::quoted;

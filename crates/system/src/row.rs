@@ -30,8 +30,8 @@ pub struct System {
     pub server: &'static [Parameter],
     /// The parameters of the system's workload.
     pub workload: &'static [Parameter],
-    /// The number of servers of the system's station, and their discipline.
-    pub station: fn(&Settings) -> (Servers, Discipline),
+    /// The system's station, by the settings of the server.
+    pub station: fn(&Settings) -> StationShape,
     /// The transport of the system's clients, by the settings of the workload.
     pub transport: fn(&Settings) -> Transport,
     /// Creates the system's workload: the requests to send to a server, drawn from a seed.
@@ -42,6 +42,24 @@ pub struct System {
     pub limits: MachineLimits,
     /// The system's further commands at the terminal: `kendall NAME SUBCOMMAND`.
     pub subcommands: Subcommands,
+}
+
+/// The station of a system, without its arrivals and service times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationShape {
+    /// The number of servers.
+    pub servers: Servers,
+    /// The order of service.
+    pub discipline: Discipline,
+    /// The most requests that the station holds, those in service included, if the settings limit it: it rejects further ones.
+    pub capacity: Option<u64>,
+}
+
+impl StationShape {
+    /// A station whose settings do not limit its capacity.
+    pub const fn unlimited(servers: Servers, discipline: Discipline) -> Self {
+        Self { servers, discipline, capacity: None }
+    }
 }
 
 /// The origin of a system.

@@ -16,7 +16,7 @@ use crate::{
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Knows, Servers};
-use kendall_system::{Home, Kind, Parameter, Serving, Settings, System, no_limits};
+use kendall_system::{Home, Kind, Parameter, Serving, Settings, StationShape, System, no_limits};
 
 const MB: u64 = 1_000_000;
 /// The most types.
@@ -210,7 +210,7 @@ pub const ROW: System = System {
     ],
     station: |server| {
         let servers = Servers::new(u32::try_from(workers(server).get()).expect("at most 1024, or the cores"));
-        (servers.expect("at least one worker"), word(server, "discipline"))
+        StationShape::unlimited(servers.expect("at least one worker"), word(server, "discipline"))
     },
     transport: |_| Transport::TCP,
     load: |address, workload, seed| {

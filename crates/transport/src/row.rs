@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind as Values, LoadResult, Parameter, Serving, Settings, System, no_limits};
+use kendall_system::{
+    Home, Kind as Values, LoadResult, Parameter, Serving, Settings, StationShape, System, no_limits,
+};
 
 use crate::flows::SUBCOMMANDS;
 use crate::kind::Kind;
@@ -58,7 +60,7 @@ pub const ROW: System = System {
         },
     ],
     // Transfers share the thread, and behind it the link, as under processor sharing.
-    station: |_| (Servers::new(1).expect("1 is a number of servers"), Discipline::ProcessorSharing),
+    station: |_| StationShape::unlimited(Servers::MIN, Discipline::ProcessorSharing),
     transport: |workload| kind(workload).carrier(),
     load,
     serve,

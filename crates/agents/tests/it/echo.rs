@@ -13,7 +13,7 @@ use kendall_load::{
 };
 use kendall_record::Outcome;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Settings, Subcommands, System, no_limits};
+use kendall_system::{Home, Settings, StationShape, Subcommands, System, no_limits};
 
 pub(crate) static SYSTEMS: &[System] = &[System {
     name: "echo",
@@ -22,7 +22,7 @@ pub(crate) static SYSTEMS: &[System] = &[System {
     home: Home::Here,
     server: &[],
     workload: &[],
-    station: |_| (Servers::MIN, Discipline::Fifo),
+    station: |_| StationShape::unlimited(Servers::MIN, Discipline::Fifo),
     transport: |_| Transport::TCP,
     load: |server, _, _| Ok(Box::new(Numbers(server))),
     serve: |_, _| Err("the tests have their own server".into()),

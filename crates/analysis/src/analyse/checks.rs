@@ -3,6 +3,7 @@
 use kendall_evidence::check::{Finding, Hosts, Load, RunQueue, Setting, check, check_loads, send_lateness};
 use kendall_load::RequestClass;
 use kendall_station::{Class, Law, Station};
+use kendall_system::StationShape;
 
 use super::{Measurement, Sample, Tried};
 use crate::axis::Axis;
@@ -15,12 +16,17 @@ use kendall_experiment::RunFolder;
 impl Measurement {
     /// Checks the assumptions with the rows of a combination's trials; their place is the caller's.
     pub(super) fn checks(&self, run: &RunFolder, combination: &Combination, sample: &Sample) -> Vec<Finding> {
-        let (servers, discipline) = (run.experiment().system.station)(&combination.server);
+        let StationShape { servers, discipline, capacity } =
+            (run.experiment().system.station)(&combination.server);
         // The distribution matters only without service times from the server; a model then assumes exponential ones.
         let service = Law::Exponential { mean_s: self.answer.response.mean_s.value };
         let classes = asked_classes(sample).unwrap_or_default();
-        let station =
-            Station { discipline, classes, ..Station::new(self.arrivals.clone(), service, servers) };
+        let station = Station {
+            discipline,
+            capacity,
+            classes,
+            ..Station::new(self.arrivals.clone(), service, servers)
+        };
         let views = sample.views();
         let verdicts = sample.trials.iter().map(|trial| &trial.result.verdict);
         let setting = Setting {

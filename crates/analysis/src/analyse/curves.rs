@@ -1,6 +1,6 @@
 //! The formulas' lines along the rate.
 
-use crate::models::{Observed, label};
+use crate::models::Observed;
 use crate::report::point::Curve;
 use crate::scaling::Populations;
 use crate::thin::sorted;
@@ -32,13 +32,18 @@ pub(super) fn curves(run: &RunFolder, axis: &Axis, measured: &[(&Combination, Me
         let curve = |notation: &Notation| {
             let answers = observed.curve(notation, most_per_s);
             let along = |of: &dyn Fn(&Answer) -> f64| {
-                answers.iter().map(|(rate_per_s, answer)| (*rate_per_s, of(answer))).collect()
+                answers.iter().map(|(rate_per_s, answer)| (*rate_per_s, of(answer))).collect::<Vec<_>>()
             };
+            let loses = answers.iter().any(|(_, answer)| answer.lost.value > 0.0);
             Curve {
-                notation: label(notation, observed.arrivals, stations::order(run)),
+                notation: observed.label(notation, stations::varied(run)),
                 group: group.clone(),
                 mean_response_s: along(&|answer| answer.response.mean_s.value),
                 mean_waiting_s: along(&|answer| answer.waiting.mean_s.value),
+                throughput_per_s: match loses {
+                    true => along(&|answer| answer.throughput_per_s.value),
+                    false => Vec::new(),
+                },
             }
         };
         observed.notations(&stations::named(run)).iter().map(curve).collect::<Vec<_>>()

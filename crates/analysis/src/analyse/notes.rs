@@ -13,7 +13,7 @@ use kendall_experiment::{self as experiment, Combination, Level};
 pub(super) fn notes(run: &RunFolder) -> Result<String, RecordError> {
     let mut notes = vec![run.experiment().notes.clone()];
     for combination in run.combinations() {
-        let (servers, _) = (run.experiment().system.station)(&combination.server);
+        let servers = (run.experiment().system.station)(&combination.server).servers;
         let note = ServerCalibration::found(run, combination)?.map(|known| known.note(servers));
         notes.extend(note.filter(|note| !notes.contains(note)));
     }

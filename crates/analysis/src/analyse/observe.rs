@@ -48,7 +48,7 @@ pub fn observe(folder: &Path, systems: &'static [System]) -> Result<Vec<Points>,
         match Measurement::of(&run, index, &capacities, &sample) {
             Err(why) => all[place].doubts.push(why),
             Ok(measurement) => {
-                let servers = (run.experiment().system.station)(&combination.server).0.get();
+                let servers = (run.experiment().system.station)(&combination.server).servers.get();
                 all[place].doubts.extend(doubt(&measurement.arrivals));
                 all[place].points.extend(point(&measurement, &sample, servers));
             }

@@ -1,17 +1,23 @@
-//! The stations that an experiment names as models, and whether its systems serve in one order.
+//! The stations that an experiment names as models, and what differs between the stations of its systems.
 
-use crate::models::Order;
+use crate::models::Varied;
 use kendall_station::Notation;
+use kendall_system::StationShape;
 
 use kendall_experiment::Combination;
 use kendall_experiment::RunFolder;
 
-/// Whether the combinations differ in their order of service.
-pub(super) fn order(run: &RunFolder) -> Order {
-    let of = |combination: &Combination| (run.experiment().system.station)(&combination.server).1;
-    let mut all = run.combinations().iter().map(of);
-    let first = all.next();
-    if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
+/// What differs between the stations of the combinations.
+pub(super) fn varied(run: &RunFolder) -> Varied {
+    let of = |combination: &Combination| (run.experiment().system.station)(&combination.server);
+    let shapes: Vec<StationShape> = run.combinations().iter().map(of).collect();
+    let varies = |differ: fn(&StationShape, &StationShape) -> bool| {
+        shapes.windows(2).any(|pair| differ(&pair[0], &pair[1]))
+    };
+    Varied {
+        discipline: varies(|a, b| a.discipline != b.discipline),
+        capacity: varies(|a, b| a.capacity != b.capacity),
+    }
 }
 
 /// The stations that the experiment names as models.

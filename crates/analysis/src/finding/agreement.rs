@@ -1,7 +1,7 @@
 //! Agreement of predictions with measurements, and the assumption on service times that a measurement
 //! contradicts.
 
-use kendall_station::{Answer, Estimate, Kind, Notation};
+use kendall_station::{Answer, Estimate, Kind};
 
 use crate::finding::reason::{AssumedLaw, PredictedBy, Reason};
 use crate::report::point::{Modelled, ServiceSeen};
@@ -42,8 +42,9 @@ pub(super) fn answers(model: &Modelled) -> impl Iterator<Item = (PredictedBy, &A
 
 /// The assumption on service times that the measurement contradicts, if it does.
 pub(super) fn reason(notation: &str, seen: ServiceSeen) -> Option<Reason> {
-    let notation: Notation = notation.parse().ok()?;
-    let (assumed, assumed_scv) = match notation.service {
+    // Letters for a population or a capacity that varies make no notation.
+    let service = notation.split('/').nth(1)?;
+    let (assumed, assumed_scv) = match service.parse::<Kind>().ok()? {
         Kind::Exponential => (AssumedLaw::Exponential, 1.0),
         Kind::Constant => (AssumedLaw::Constant, 0.0),
         Kind::Erlang(stages) => (AssumedLaw::Erlang, 1.0 / f64::from(stages)),

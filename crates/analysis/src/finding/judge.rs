@@ -7,8 +7,8 @@ use kendall_stats::median;
 
 use crate::finding::agreement::{Agreement, WIDE, answers, compare, reason};
 use crate::finding::kind::Finding;
-use crate::finding::reason::{Answers, PredictedBy, Trend};
-use crate::finding::{assumption, contrast, links, tail};
+use crate::finding::reason::{Answers, Excess, PredictedBy, Trend};
+use crate::finding::{assumption, contrast, links, loss, tail};
 use crate::machine_limits;
 use crate::replay;
 use crate::report::Report;
@@ -33,6 +33,9 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     let mut ranges = ranges.into_iter();
     // Before all else: what follows would be read as being of the server.
     let mut found: Vec<Finding> = generator_limited(report).into_iter().collect();
+    found.extend(loss::overload(report).map(Finding::Overload));
+    let losses = |notation| Some(Finding::Losses(loss::losses(report, notation)?));
+    found.extend(report.notations().into_iter().filter_map(losses));
     let contrasts = contrast::contrasts(report);
     match contrasts.is_empty() {
         true => found.extend(ranges.by_ref().take(1)),
@@ -202,8 +205,7 @@ fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
 
 /// The points where more work is offered than the servers can do, in one sentence.
 fn unstable(report: &Report) -> Option<Finding> {
-    let over = |point: &&Point| point.utilisation_offered.is_some_and(|utilisation| utilisation >= 1.0);
-    let mut points = report.points.iter().filter(over);
+    let mut points = report.points.iter().filter(|point| !point.is_stable());
     let first = points.next()?;
     let answered = first.models.iter().any(|model| model.formula.answer().is_some());
     let also = points.map(|point| report.place(point)).collect();
@@ -228,7 +230,8 @@ fn capacities(report: &Report) -> Vec<Finding> {
         // Along an axis such as the number of workers it is not one number.
         let alike =
             |point: &&Point| capacity_of(point).is_some_and(|other| (other / rate_per_s - 1.0).abs() < 0.3);
-        points.iter().all(alike).then_some(Finding::Capacity { group, rate_per_s })
+        let excess = if most.capacity.is_some() { Excess::Lost } else { Excess::Queues };
+        points.iter().all(alike).then_some(Finding::Capacity { group, rate_per_s, excess })
     };
     report.groups().into_iter().filter_map(capacity).collect()
 }
@@ -260,7 +263,9 @@ fn notes(report: &Report) -> Vec<Finding> {
 
 /// The points just below full use, the fullest first.
 fn nearly_full(report: &Report) -> Option<Finding> {
-    let near = |point: &&Point| (NEARLY_FULL..1.0).contains(&utilisation(point));
+    // A station that rejects requests has no long queues.
+    let queues = |point: &Point| point.capacity.is_none() || point.measured.lost.value < loss::RARE;
+    let near = |point: &&Point| (NEARLY_FULL..1.0).contains(&utilisation(point)) && queues(point);
     let mut points: Vec<_> = report.points.iter().filter(near).collect();
     points.sort_by(|a, b| utilisation(b).total_cmp(&utilisation(a)));
     let (fullest, others) = points.split_first()?;
@@ -295,8 +300,8 @@ fn load_dependence(report: &Report, points: &[&Point]) -> Option<Finding> {
 
 /// The reason why a model has no formula at points that are stable, if there is such a point.
 fn without_formula(report: &Report, notation: &str) -> Option<Finding> {
-    let steady = report.points.iter().filter(|point| utilisation(point) < 1.0);
-    steady.filter_map(|point| point.model(notation)).find_map(|model| match &model.formula {
+    let stable = report.points.iter().filter(|point| point.is_stable());
+    stable.filter_map(|point| point.model(notation)).find_map(|model| match &model.formula {
         Modelling::NoAnswer(why) => {
             Some(Finding::NoFormula { model: model.notation.clone(), why: why.clone() })
         }
@@ -331,7 +336,7 @@ fn doubts_of_points(report: &Report) -> Vec<Finding> {
             }
             Some(_) => {}
         }
-        // Above utilisation 1 it is bound to grow, and `Unstable` says so.
+        // Above utilisation 1 it is bound to grow, and `Unstable` or `Overload` says so.
         let unforeseen = utilisation(point) < 1.0 && !point.is_simulated_as_run();
         if let Some(growth) = point.growing.filter(|_| unforeseen) {
             let (first_half_s, second_half_s) = (growth.first_half_s, growth.second_half_s);
@@ -393,9 +398,10 @@ fn little(trials: &[TrialLine]) -> Option<Finding> {
 }
 
 /// Sums a count over the trials of each point; the points where it is not 0, worst first.
-fn worst_first(report: &Report, count: impl Fn(&TrialLine) -> u64) -> Vec<(String, u64, u64)> {
+fn worst_first(report: &Report, count: impl Fn(&Point, &TrialLine) -> u64) -> Vec<(String, u64, u64)> {
     let total = |(index, point): (usize, &Point)| {
-        let add = |sums: (u64, u64), trial: &TrialLine| (sums.0 + count(trial), sums.1 + trial.counts.sent);
+        let add =
+            |(counted, sent), trial: &TrialLine| (counted + count(point, trial), sent + trial.counts.sent);
         let (counted, sent) = report.trials_of(index).fold((0, 0), add);
         (counted > 0).then(|| (report.place(point), counted, sent))
     };
@@ -406,14 +412,17 @@ fn worst_first(report: &Report, count: impl Fn(&TrialLine) -> u64) -> Vec<(Strin
 }
 
 fn without_answer(report: &Report) -> Option<Finding> {
-    let lost = |trial: &TrialLine| trial.counts.refused + trial.counts.timed_out + trial.counts.unanswered;
+    let lost = |point: &Point, TrialLine { counts, .. }: &TrialLine| {
+        let refused = if loss::is_expected(point) { 0 } else { counts.refused };
+        refused + counts.timed_out + counts.unanswered
+    };
     let mut totals = worst_first(report, lost).into_iter();
     let (place, lost, sent) = totals.next()?;
     Some(Finding::Lost { place, lost, sent, also: totals.map(|(place, ..)| place).collect() })
 }
 
 fn with_wrong_answer(report: &Report) -> Option<Finding> {
-    let mut totals = worst_first(report, |trial| trial.counts.wrong).into_iter();
+    let mut totals = worst_first(report, |_, trial| trial.counts.wrong).into_iter();
     let (place, wrong, sent) = totals.next()?;
     Some(Finding::Wrong { place, wrong, sent, also: totals.map(|(place, ..)| place).collect() })
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::Bottleneck;
 use crate::finding::contrast::Contrast;
-use crate::finding::reason::{Answers, PredictedBy, Reason, Trend};
+use crate::finding::loss::{Losses, Overload};
+use crate::finding::reason::{Answers, Excess, PredictedBy, Reason, Trend};
 use crate::finding::severity::{self, Severity};
 use crate::finding::tail::TailMiss;
 use crate::machine_limits::Binding;
@@ -42,9 +43,13 @@ pub enum Finding {
         missing: usize,
         of: usize,
     },
+    /// What stations of limited capacity do with more work than they can do.
+    Overload(Overload),
+    /// A comparison of the predicted and the measured shares of lost requests.
+    Losses(Losses),
     /// A model whose 99th percentile is not the measured one.
     Tail(TailMiss),
-    /// More work is offered than the servers can do.
+    /// More work is offered than the servers can do, and the capacity of the station is not known to be limited.
     Unstable {
         place: String,
         utilisation: f64,
@@ -54,7 +59,7 @@ pub enum Finding {
         also: Vec<String>,
     },
     /// The rate at which utilisation reaches 1.
-    Capacity { group: String, rate_per_s: f64 },
+    Capacity { group: String, rate_per_s: f64, excess: Excess },
     /// Utilisation just below 1.
     NearlyFull { place: String, utilisation: f64, also: Vec<String> },
     /// Service takes longer under load.
@@ -113,6 +118,8 @@ impl Finding {
             | Self::Range { .. }
             | Self::Extremes { .. }
             | Self::Contrast(_)
+            | Self::Overload(_)
+            | Self::Losses(_)
             | Self::Agreement { .. }
             | Self::Miss { .. }
             | Self::Unstable { .. }
@@ -238,13 +245,15 @@ impl Finding {
                 write_also(f, also)
             }
             Self::Contrast(contrast) => write!(f, "{contrast}"),
-            Self::Capacity { group, rate_per_s } => {
-                let rate = significant(*rate_per_s, 3);
-                write!(
-                    f,
-                    "{} capacity of the servers is {rate}/s: utilisation reaches 100 % there.",
-                    the(group)
-                )
+            Self::Overload(overload) => write!(f, "{overload}"),
+            Self::Losses(losses) => write!(f, "{losses}"),
+            Self::Capacity { group, rate_per_s, excess } => {
+                let (the, rate) = (the(group), significant(*rate_per_s, 3));
+                let there = match excess {
+                    Excess::Queues => "utilisation reaches 100 % there",
+                    Excess::Lost => "no higher rate is answered",
+                };
+                write!(f, "{the} capacity of the servers is {rate}/s: {there}.")
             }
             _ => unreachable!("its severity is Answer"),
         }

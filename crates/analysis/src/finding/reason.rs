@@ -25,6 +25,16 @@ pub enum Answers {
     Some,
 }
 
+/// What becomes of the requests beyond what the servers can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Excess {
+    /// They queue.
+    Queues,
+    /// A full station rejects them.
+    Lost,
+}
+
 /// Whether response times grow during a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -37,8 +37,12 @@ pub struct Point {
     /// How these spread; `None` where there are few, or all are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<ServiceSpread>,
-    /// Offered rate × mean service time / servers; `None` for a closed population or without stamps.
+    /// Offered rate × mean service time / servers; `None` for a closed population or without stamps. Servers of a station of
+    /// limited capacity are busy for less of the time, because it rejects a part.
     pub utilisation_offered: Option<f64>,
+    /// The capacity of the station, if the settings limit it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
     /// Set where response times grow while the trials run, so that their mean depends on how long that is.
     pub growing: Option<Growth>,
     /// The time from the first due time to the last answer of a trial, over the trials.
@@ -144,6 +148,20 @@ pub struct Curve {
     /// First factor and mean waiting time, likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mean_waiting_s: Vec<(f64, f64)>,
+    /// First factor and throughput, likewise; empty if all that arrives is served.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throughput_per_s: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// Throughput and mean response time, where the first factor is the arrival rate.
+    pub fn by_throughput(&self) -> Vec<(f64, f64)> {
+        if self.throughput_per_s.is_empty() {
+            return self.mean_response_s.clone();
+        }
+        let pairs = self.throughput_per_s.iter().zip(&self.mean_response_s);
+        pairs.map(|((_, throughput_per_s), (_, response_s))| (*throughput_per_s, *response_s)).collect()
+    }
 }
 
 /// Half the width of the 95 % interval that theory expects of the mean of these requests, at this station, in these trials.
@@ -166,9 +184,25 @@ impl Point {
         value_of(&self.settings, factor)
     }
 
+    /// Whether more work is offered than the servers can do.
+    pub fn is_overloaded(&self) -> bool {
+        self.utilisation_offered.is_some_and(|utilisation| utilisation >= 1.0)
+    }
+
+    /// Whether there is a steady state: a station of limited capacity has one under any load.
+    pub fn is_stable(&self) -> bool {
+        self.capacity.is_some() || !self.is_overloaded()
+    }
+
     /// Whether the mean response is a property of the system rather than of the length of the trials.
     pub fn is_steady(&self) -> bool {
-        self.growing.is_none() && self.utilisation_offered.is_none_or(|utilisation| utilisation < 1.0)
+        self.growing.is_none() && self.is_stable()
+    }
+
+    /// The share of time that the servers are busy, by the load; as measured, if the station may reject a part of that.
+    pub fn utilisation(&self) -> f64 {
+        let offered = self.utilisation_offered.filter(|_| self.capacity.is_none());
+        offered.unwrap_or(self.measured.utilisation.value)
     }
 
     /// Whether a model was simulated as the trials were run: a fixed number of requests, from an empty server. Its mean is to be

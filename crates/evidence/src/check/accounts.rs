@@ -153,6 +153,10 @@ pub(super) fn loss(seen: &TrialSet<'_>) -> Option<Finding> {
         ));
     }
     let share = lost as f64 / all as f64;
+    // A model of limited capacity rejects requests, too.
+    if lost == refused && seen.station.capacity.is_some() {
+        return None;
+    }
     let (verdict, sentence) = if lost == 0 {
         (AssumptionVerdict::Holds, format!("All {all} requests were answered."))
     } else {

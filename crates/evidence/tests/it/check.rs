@@ -226,6 +226,10 @@ fn overload_and_warm_up_are_seen() {
     let run = Run { rate_per_s: 260.0, requests: 2000, ..Run::default() };
     let finding = found(&run.rows(), &run.station(), Check::Steady);
     assert!(finding.verdict == AssumptionVerdict::Broken && finding.effect.unwrap().value > 0.5);
+    let limited = Station { capacity: Some(5000), ..run.station() };
+    let of_warm_up =
+        |station: &Station| all(&run.rows(), station).iter().any(|one| one.check == Check::WarmUp);
+    assert!(of_warm_up(&run.station()) && !of_warm_up(&limited), "a queue that fills is no warm-up");
     let mut cold = Run { rate_per_s: 60.0, ..Run::default() }.rows();
     for row in &mut cold[..300] {
         row.completed = row.completed.map(|ns| ns + 60 * MS);
@@ -255,6 +259,13 @@ fn what_was_not_answered_and_what_was_wrong_is_counted() {
     assert_eq!(found(&rows, &station, Check::Room).verdict, AssumptionVerdict::Broken);
     let roomy = Station { capacity: Some(50), ..station };
     assert_eq!(found(&rows, &roomy, Check::Room).verdict, AssumptionVerdict::Holds);
+    let trials = |rows| check(&[Trial { rows, warmup_ns: 0 }], &roomy, &Setting::default());
+    assert!(
+        trials(&rows).iter().all(|finding| finding.check != Check::Loss),
+        "the model rejects requests, too"
+    );
+    rows[5].outcome = Outcome::TimedOut;
+    assert_eq!(found(&rows, &roomy, Check::Loss).verdict, AssumptionVerdict::Broken);
 }
 
 #[test]

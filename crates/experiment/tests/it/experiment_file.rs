@@ -6,7 +6,7 @@ use std::time::Duration;
 use kendall_experiment::{Experiment, Probing, parse};
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind, Parameter, Settings, Subcommands, System, Value, no_limits};
+use kendall_system::{Home, Kind, Parameter, Settings, StationShape, Subcommands, System, Value, no_limits};
 
 static SYSTEMS: [System; 1] = [System {
     name: "search",
@@ -26,7 +26,8 @@ static SYSTEMS: [System; 1] = [System {
         default: Some("100"),
     }],
     station: |settings: &Settings| {
-        (Servers::new(settings.whole("workers").unwrap() as u32).unwrap(), Discipline::Fifo)
+        let servers = Servers::new(settings.whole("workers").unwrap() as u32).unwrap();
+        StationShape::unlimited(servers, Discipline::Fifo)
     },
     transport: |_| Transport::TCP,
     load: |_, _, _| Err("not loaded in these tests".into()),

@@ -54,6 +54,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("worker", &["kendall worker --cluster nats://queue.example:4222 --device auto"]),
     ("check", &["kendall check results/quickstart/2026-11-21T04-10-05Z"]),
+    ("replay", &["kendall replay results/quickstart/2026-11-21T04-10-05Z G/G/2/LIFO"]),
     (
         "compare",
         &[

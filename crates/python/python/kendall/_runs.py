@@ -78,11 +78,14 @@ class Run:
         """Which assumptions hold, and what it costs where one does not."""
         return Record(call_json(["check", str(self.path), *_words.options(options)]))
 
-    def replay(self) -> list[Record]:
+    def replay(self, station: str | None = None) -> list[Record]:
         """The run's own arrivals and service times through candidate stations: for each point, how well each predicts every request.
 
-        Empty where the server sends no timestamps.
+        `station`, such as "G/G/3/50/LIFO", is the only one then, as in ``kendall replay``: its servers, capacity and discipline count,
+        and the last two are those of the system if left out. Without it the list is empty where the server sends no timestamps.
         """
+        if station is not None:
+            return [Record(each) for each in call_json(["replay", str(self.path), station])]
         points = self.report.to_dict().get("points", [])
         return [Record({"point": number, **each["replay"]}) for number, each in enumerate(points) if each.get("replay")]
 

@@ -6,14 +6,54 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kendall import _kendall, _laws, _words
 from kendall._answer import Answer, NetworkAnswer
 from kendall._record import Record
 
+AnswerOf = TypeVar("AnswerOf", Answer, NetworkAnswer)
+"""The answer for a station, or for a network."""
 
-class Station:
+
+class _Model(Generic[AnswerOf]):
+    """What a station and a network have in common."""
+
+    _compiled: _kendall.Station | _kendall.Network
+    _answer: type[AnswerOf]
+
+    def formula(self) -> AnswerOf:
+        """What queueing theory says: exact, or an approximation that its `source` names.
+
+        Raises Unstable for a utilisation of 1 or more, and NoAnswer where there is no formula; both say why.
+        """
+        return self._answer(json.loads(self._compiled.formula()))
+
+    def simulate(
+        self,
+        customers: int | None = None,
+        seed: int = 1,
+        *,
+        precision: float | str | None = None,
+        replications: int | None = None,
+        progress: bool = False,
+    ) -> AnswerOf:
+        """What a simulation says, with 95 % intervals.
+
+        It ends when the interval of the mean response time is within `precision` of it (0.01 unless `customers` is given; "p99=5%" is
+        of a quantile), or after `customers`. `replications` are that many runs of `customers` each from an empty station. The same seed
+        gives the same answer. It uses all processors, and other threads of the interpreter run meanwhile; Ctrl-C stops it.
+        """
+        length = {"customers": customers, "seed": seed, "precision": precision, "replications": replications}
+        return self._answer(json.loads(self._compiled.simulate(_words.options(length), _notify(progress, customers))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its parts: laws with their parameters, servers, capacity, discipline, conditions, routes."""
+        parts: dict[str, Any] = json.loads(self._compiled.to_json())
+        return parts
+
+
+class Station(_Model[Answer]):
     """A station in Kendall's notation, A/S/c/K/N/D.
 
     The keyword arguments are the options of ``kendall solve``, with underscores: ``arrival_rate``, ``service_rate``, ``service_time``,
@@ -29,6 +69,9 @@ class Station:
 
     Raises KendallError where such a station cannot be.
     """
+
+    _compiled: _kendall.Station
+    _answer = Answer
 
     def __init__(
         self,
@@ -49,7 +92,7 @@ class Station:
         parts = notation.split("/")
         services = self._take(service, given, parts, 1, "service_time", "service_scv", "service")
         instants = self._take(arrivals, given, parts, 0, None, "arrival_scv", "arrivals")
-        self._station = _kendall.Station("/".join(parts), _words.options(given), services, instants, _seconds(delay))
+        self._compiled = _kendall.Station("/".join(parts), _words.options(given), services, instants, _seconds(delay))
 
     @staticmethod
     def _take(
@@ -78,47 +121,22 @@ class Station:
     @property
     def notation(self) -> str:
         """The station in Kendall's notation, with its rates."""
-        return self._station.notation
+        return self._compiled.notation
 
     @property
     def offered_utilisation(self) -> float | None:
         """The utilisation that arrivals and service imply, above 1 where the station is unstable."""
-        return self._station.offered_utilisation
+        return self._compiled.offered_utilisation
 
     @property
     def arrival_rate(self) -> float | None:
         """Requests per second, where arrivals have a rate; None for a closed population."""
-        return self._station.arrival_rate
+        return self._compiled.arrival_rate
 
     def at(self, arrival_rate: _words.Quantity) -> Station:
         """The same station at another arrival rate, in 1/s."""
         asked = {name: value for name, value in self._asked.items() if name not in ("rho", "lambda_")}
         return Station(**{**asked, "arrival_rate": arrival_rate})
-
-    def formula(self) -> Answer:
-        """What queueing theory says: exact, or an approximation that its `source` names.
-
-        Raises Unstable for a utilisation of 1 or more, and NoAnswer where there is no formula; both say why.
-        """
-        return Answer(json.loads(self._station.formula()))
-
-    def simulate(
-        self,
-        customers: int | None = None,
-        seed: int = 1,
-        *,
-        precision: float | str | None = None,
-        replications: int | None = None,
-        progress: bool = False,
-    ) -> Answer:
-        """What a simulation says, with 95 % intervals.
-
-        It ends when the interval of the mean response time is within `precision` of it (0.01 unless `customers` is given; "p99=5%" is
-        of a quantile), or after `customers`. `replications` are that many runs of `customers` each from an empty station. The same seed
-        gives the same answer. It uses all processors, and other threads of the interpreter run meanwhile; Ctrl-C stops it.
-        """
-        words = _length(customers, seed, precision, replications)
-        return Answer(json.loads(self._station.simulate(words, _notify(progress, customers))))
 
     def trace(self, customers: int = 10_000, seed: int = 1) -> dict[str, Any]:
         """The customers of a simulated run that begins with an empty station: of so many arrivals, those that were served.
@@ -126,33 +144,31 @@ class Station:
         Returns arrays of doubles by name: arrival_s, service_s, waiting_s and response_s. They are memory views, which
         ``numpy.asarray`` takes without a copy, and ``pandas.DataFrame`` and ``polars.DataFrame`` take as columns.
         """
-        return {name: memoryview(each).cast("d") for name, each in self._station.trace(customers, seed).items()}
+        return {name: memoryview(each).cast("d") for name, each in self._compiled.trace(customers, seed).items()}
 
     def plan(self, precision: float = 0.05) -> Record:
         """How many requests a measurement needs until the 95 % interval of its mean response time is within `precision` of it."""
-        return Record(json.loads(self._station.plan(precision)))
+        return Record(json.loads(self._compiled.plan(precision)))
 
     def approximations(self) -> list[Record]:
         """The textbooks' approximations of the mean wait."""
-        return [Record(each) for each in json.loads(self._station.approximations())]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The station's parts: laws with their parameters, servers, capacity, discipline, conditions."""
-        parts: dict[str, Any] = json.loads(self._station.to_json())
-        return parts
+        return [Record(each) for each in json.loads(self._compiled.approximations())]
 
     def __repr__(self) -> str:
         rho = self.offered_utilisation
         return f"<Station {self.notation}" + ("" if rho is None else f", utilisation {_kendall.percent(rho)}") + ">"
 
 
-class Network:
+class Network(_Model[NetworkAnswer]):
     """Stations with routes between them, open or with a closed population of users.
 
     `description` is a TOML file, its text, or a dictionary of the same form (docs/networks.md).
 
     Raises KendallError where such a network cannot be.
     """
+
+    _compiled: _kendall.Network
+    _answer = NetworkAnswer
 
     def __init__(self, description: Path | str | Mapping[str, Any]):
         if isinstance(description, Mapping):
@@ -161,34 +177,12 @@ class Network:
             text = Path(description).read_text(encoding="utf-8")
         else:
             text = description
-        self._network = _kendall.Network(text)
-
-    def formula(self) -> NetworkAnswer:
-        """What queueing theory says, with the bottleneck. Raises Unstable or NoAnswer, which say why."""
-        return NetworkAnswer(json.loads(self._network.formula()))
-
-    def simulate(
-        self,
-        customers: int | None = None,
-        seed: int = 1,
-        *,
-        precision: float | str | None = None,
-        replications: int | None = None,
-        progress: bool = False,
-    ) -> NetworkAnswer:
-        """What a simulation says, with 95 % intervals; the arguments are those of Station.simulate."""
-        words = _length(customers, seed, precision, replications)
-        return NetworkAnswer(json.loads(self._network.simulate(words, _notify(progress, customers))))
+        self._compiled = _kendall.Network(text)
 
     def bounds(self) -> Record | None:
         """Bounds of throughput and response time by the number of users; None for an open network."""
-        found = self._network.bounds()
+        found = self._compiled.bounds()
         return None if found is None else Record(json.loads(found))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The network's parts."""
-        parts: dict[str, Any] = json.loads(self._network.to_json())
-        return parts
 
     def __repr__(self) -> str:
         stations = self.to_dict()["station"]
@@ -206,14 +200,6 @@ def models() -> dict[str, Record]:
         name: Record({"about": about, "inputs": inputs, "quantities": quantities})
         for name, about, inputs, quantities in _kendall.models()
     }
-
-
-def _length(
-    customers: int | None, seed: int, precision: float | str | None, replications: int | None
-) -> list[str]:
-    return _words.options(
-        {"customers": customers, "seed": seed, "precision": precision, "replications": replications}
-    )
 
 
 def _notify(progress: bool, customers: int | None) -> Callable[[int], object] | None:

@@ -7,6 +7,7 @@ import time
 import unittest
 
 import kendall
+from available import has
 
 
 class Stations(unittest.TestCase):
@@ -95,15 +96,7 @@ class Stations(unittest.TestCase):
         self.assertAlmostEqual(half_as_wide.response.requests / plan.response.requests, 4, places=6)
 
 
-def _has(name):
-    try:
-        __import__(name)
-    except ImportError:
-        return False
-    return True
-
-
-@unittest.skipUnless(_has("scipy"), "needs SciPy")
+@unittest.skipUnless(has("scipy"), "needs SciPy")
 class Laws(unittest.TestCase):
     def test_laws_with_a_letter_are_those_laws(self):
         from scipy import stats
@@ -167,7 +160,7 @@ class Beside(unittest.TestCase):
                 raise InterruptedError
 
         with self.assertRaises(InterruptedError):
-            self.station._station.simulate([f"--customers={self.LONG}"], notify)
+            self.station._compiled.simulate([f"--customers={self.LONG}"], notify)
         stopped.set()
         thread.join()
         self.assertGreater(counted, 20)

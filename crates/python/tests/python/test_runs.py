@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import kendall
+from available import has, has_command
 
 
 class Quiet(http.server.BaseHTTPRequestHandler):
@@ -24,23 +25,7 @@ class Quiet(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def _has_command():
-    try:
-        kendall.command()
-    except kendall.KendallError:
-        return False
-    return True
-
-
-def _has(name):
-    try:
-        __import__(name)
-    except ImportError:
-        return False
-    return True
-
-
-@unittest.skipUnless(_has_command(), "the command kendall is not there")
+@unittest.skipUnless(has_command(), "the command kendall is not there")
 class Runs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -74,6 +59,17 @@ class Runs(unittest.TestCase):
         self.assertTrue(run.check().findings)
         self.assertEqual({each.point for each in run.replay()}, {0, 1, 2})
 
+    def test_it_is_replayed_through_another_station(self):
+        error = {
+            station: [each.fit.relative_error for each in self.run_of_hold.replay(station)]
+            for station in ("G/G/2", "G/G/1")
+        }
+        self.assertEqual(len(error["G/G/2"]), 3)
+        # At the highest rate requests wait, and one server would make them wait longer.
+        self.assertLess(2 * error["G/G/2"][2], error["G/G/1"][2])
+        with self.assertRaisesRegex(kendall.KendallError, "not in Kendall's notation"):
+            self.run_of_hold.replay("two servers")
+
     def test_a_table_is_fitted_as_on_the_command_line(self):
         # M/M/1 with a service time of 10 ms.
         rates = [10, 30, 50, 70, 80]
@@ -99,13 +95,13 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(kendall.KendallError, "rate"):
             kendall.load("http://127.0.0.1:1/", rate="fast", duration="1s")
 
-    @unittest.skipUnless(_has("polars"), "needs Polars")
+    @unittest.skipUnless(has("polars"), "needs Polars")
     def test_requests_are_a_lazy_frame(self):
         requests = self.run_of_hold.requests("polars").collect()
         self.assertEqual(requests["trial"].n_unique(), 3)
         self.assertGreater(len(requests), 500)
 
-    @unittest.skipUnless(_has("matplotlib") and _has("polars"), "needs matplotlib and Polars")
+    @unittest.skipUnless(has("matplotlib") and has("polars"), "needs matplotlib and Polars")
     def test_figures_are_drawn(self):
         import matplotlib
 

@@ -13,18 +13,11 @@ import unittest
 from pathlib import Path
 
 import kendall
+from available import has_command
 
 ROOT = Path(__file__).resolve().parents[4]
 TUTORIAL = ROOT / "docs" / "python-tutorial.ipynb"
 EXAMPLES = sorted((ROOT / "examples" / "python").glob("*.py"))
-
-
-def _has_command():
-    try:
-        kendall.command()
-    except kendall.KendallError:
-        return False
-    return True
 
 
 def printed(source, names):
@@ -51,7 +44,7 @@ def run(notebook):
 class Tutorial(unittest.TestCase):
     maxDiff = None
 
-    @unittest.skipUnless(_has_command(), "the command kendall is not there")
+    @unittest.skipUnless(has_command(), "the command kendall is not there")
     def test_each_cell_prints_what_stands_below_it(self):
         notebook = json.loads(TUTORIAL.read_text(encoding="utf-8"))
         for cell, found in run(notebook):

@@ -4,7 +4,7 @@
 use kendall_station::Estimate;
 
 use super::models::{answer, line_class, marker_class, shape};
-use super::response::{MEASURED, RISING_CAPTION, as_run_caption, is_over, table};
+use super::response::{MEASURED, RISING_CAPTION, as_run_caption, overload_caption, table};
 use super::{Figure, LOG_FROM, Shown};
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot};
@@ -30,11 +30,7 @@ pub(super) fn dots(report: &Report, shown: Shown) -> Figure {
     if !report.points.iter().all(Point::is_steady) {
         caption.push_str(RISING_CAPTION);
     }
-    if report.points.iter().any(is_over) {
-        caption.push_str(
-            " Where more work arrives than the servers can do, the mean is that of this many requests.",
-        );
-    }
+    caption.push_str(&overload_caption(report, "Where", "the mean is that of this many requests"));
     caption.push_str(as_run_caption(report));
     let x = axis(report, shown);
     let panel = |(heading, points): &(String, Vec<&Point>)| {

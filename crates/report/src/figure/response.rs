@@ -55,11 +55,7 @@ fn caption(report: &Report) -> String {
     if !report.notations().is_empty() {
         caption.push_str(" Lines are formulas; hollow markers are simulations.");
     }
-    if report.points.iter().any(is_over) {
-        caption.push_str(
-            " Beyond the dashed vertical line more work arrives than the servers can do, so there is no mean.",
-        );
-    }
+    caption.push_str(&overload_caption(report, "Beyond the dashed vertical line", "so there is no mean"));
     if !report.points.iter().all(Point::is_steady) {
         caption.push_str(RISING_CAPTION);
     }
@@ -67,9 +63,19 @@ fn caption(report: &Report) -> String {
     caption
 }
 
-/// Whether more work is offered than the servers can do.
-pub(super) fn is_over(point: &Point) -> bool {
-    point.utilisation_offered.is_some_and(|utilisation| utilisation >= 1.0)
+/// What more work than the servers can do means at this place: for stations whose queue has no limit, and for those that reject.
+pub(super) fn overload_caption(report: &Report, place: &str, unlimited: &str) -> String {
+    let is_any = |limited| {
+        report.points.iter().any(|point| point.is_overloaded() && point.capacity.is_some() == limited)
+    };
+    let over = format!(" {place} more work arrives than the servers can do");
+    let rejects = "a full station rejects requests, and the mean is that of the others";
+    match [false, true].map(is_any) {
+        [false, false] => String::new(),
+        [true, false] => format!("{over}, {unlimited}."),
+        [false, true] => format!("{over}: {rejects}."),
+        [true, true] => format!("{over}, {unlimited}; with a limited capacity, {rejects}."),
+    }
 }
 
 /// The least and the largest time to show. Points that are not steady have no mean to compare: they set the scale
@@ -107,7 +113,9 @@ impl Panel<'_> {
         };
         let capacity_x = capacity_x(self.points);
         let x = x_axis(self.report, capacity_x);
-        let mut layers = overload(capacity_x, &x);
+        let is_limited = self.points.iter().any(|point| point.capacity.is_some());
+        let mut layers =
+            overload(capacity_x, &x, if is_limited { "rate ≥ capacity" } else { "utilisation ≥ 1" });
         layers.extend(model_layers(self.report, |notation, way| match way {
             PredictedBy::Formula => self.formula_line(notation, x.range),
             PredictedBy::Simulation => self.at_points(notation, way),
@@ -161,11 +169,11 @@ impl Panel<'_> {
     }
 }
 
-/// The region where utilisation is 1 or more.
-fn overload(capacity_x: Option<f64>, x: &Axis) -> Vec<Layer> {
+/// The region where more work arrives than the servers can do.
+fn overload(capacity_x: Option<f64>, x: &Axis, note: &str) -> Vec<Layer> {
     let Some(from) = capacity_x.filter(|at| (x.range.0..=x.range.1).contains(at)) else { return Vec::new() };
     let beyond = Marks::Area { from, to: x.range.1, note: String::new() };
-    let edge = Marks::Rule { axis: Which::X, at: from, note: "utilisation ≥ 1".to_owned() };
+    let edge = Marks::Rule { axis: Which::X, at: from, note: note.to_owned() };
     vec![Layer::unnamed("overload", beyond), Layer::unnamed("capacity", edge)]
 }
 

@@ -178,19 +178,15 @@ impl Panel<'_> {
         knee.into_iter().chain(capacity).chain(objectives).collect()
     }
 
-    /// Throughput and mean response: along the formula's curve, in which all that comes is served, or at the points.
+    /// Throughput and mean response: along the formula's curve, or at the points.
     fn modelled(&self, notation: &str, way: PredictedBy, end: f64) -> Vec<(f64, f64)> {
         let ours = |curve: &&kendall_analysis::Curve| {
             curve.notation == notation && self.report.group_name(&curve.group) == self.title
         };
         let curve = self.report.curves.iter().find(ours).filter(|_| way == PredictedBy::Formula);
         if let Some(curve) = curve.filter(|curve| !curve.mean_response_s.is_empty()) {
-            return curve
-                .mean_response_s
-                .iter()
-                .copied()
-                .filter(|(rate_per_s, _)| *rate_per_s <= end)
-                .collect();
+            let inside = |(throughput_per_s, _): &(f64, f64)| *throughput_per_s <= end;
+            return curve.by_throughput().into_iter().filter(inside).collect();
         }
         let at = |point: &&Point| {
             let answer = answer(point, notation, way)?;

@@ -103,6 +103,16 @@ fn the_curve_of_throughput_has_knee_limit_and_objective() {
     assert!(users.caption.contains("X = γN/(1 + α(N − 1))"));
 }
 
+/// A curve along the rate ends at a throughput that is the rate, unless requests are lost.
+#[test]
+fn the_curve_of_a_station_that_rejects_requests_ends_at_what_it_serves() {
+    let mut curve = sample::report().curves.swap_remove(0);
+    assert_eq!(curve.by_throughput(), curve.mean_response_s);
+    curve.throughput_per_s = curve.mean_response_s.iter().map(|(rate, _)| (*rate, 0.5 * rate)).collect();
+    let halved = curve.mean_response_s.iter().map(|(rate, mean_s)| (0.5 * rate, *mean_s));
+    assert_eq!(curve.by_throughput(), halved.collect::<Vec<_>>());
+}
+
 /// Without trials there is nothing to compare, and a single factor has no other.
 #[test]
 fn effects_are_drawn_for_each_factor_and_each_pair() {

@@ -1,5 +1,7 @@
 //! Each finding from a report that is made to have it, word by word; and none from a calm one.
 
+mod limited;
+
 use kendall_analysis::{
     Counts, Factor, FactorKind, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity,
     TrialLine, findings,
@@ -45,6 +47,7 @@ fn calm() -> Report {
         spread: None,
         service: Some(ServiceSeen { mean_s: 5e-3, scv: 1.0, n: 1000 }),
         fixed_s: None,
+        capacity: None,
         utilisation_offered: Some(rate * 5e-3),
         growing: None,
 

@@ -251,6 +251,37 @@ fn the_weighted_response_is_shown_where_weights_differ() {
     assert!(page(&report).contains("7.12 ± 0.25 s"), "to three digits, ties to even");
 }
 
+/// It rejects what its servers cannot do, and the others have a mean.
+#[test]
+fn a_station_of_limited_capacity_is_steady_under_any_load() {
+    let mut report = sample::report();
+    let renderings = |report: &Report| [page(report), terminal::render(report, 160, terminal::Style::Plain)];
+    assert!(renderings(&report).iter().all(|text| !text.contains("lost")));
+    let unlimited = figure::response(&report);
+    assert!(unlimited.caption.contains("so there is no mean. Rings mark points that were not steady"));
+    assert!(unlimited.panels[0].svg.contains("utilisation ≥ 1"));
+    for point in &mut report.points {
+        point.capacity = Some(50);
+    }
+    let last = report.points.last_mut().unwrap();
+    last.growing = None;
+    last.measured.lost = Estimate::within(0.085, 0.004);
+    last.measured.utilisation = Estimate::exact(0.9964);
+    report.points[0].measured.lost = Estimate::exact(1e-9);
+    let limited = figure::response(&report);
+    let over = "Beyond the dashed vertical line more work arrives than the servers can do: a full station rejects requests, and the \
+                mean is that of the others.";
+    assert!(limited.caption.ends_with(over), "{}", limited.caption);
+    assert!(limited.panels[0].svg.contains("rate ≥ capacity"));
+    let [page, text] = renderings(&report);
+    assert!(page.contains("lost requests") && page.contains("8.50 %"));
+    assert!(text.contains("lost") && text.contains("8.50 %") && text.contains("0.996"), "{text}");
+    assert!(text.contains("< 0.001 %") && page.contains("&#60; 0.001 %"), "{text}");
+    // A queue that is still filling has no mean yet, whatever its capacity.
+    report.points.last_mut().unwrap().growing = sample::report().points.last().unwrap().growing;
+    assert!(figure::response(&report).caption.contains("Rings mark"));
+}
+
 /// Levels that are words have no order: each has its own row, under its factor.
 #[test]
 fn categories_stand_one_below_the_other() {

@@ -247,7 +247,13 @@ fn curve(notation: &str, scv: f64) -> Curve {
     let mean_waiting_s: Vec<(f64, f64)> = (1..500).filter_map(at).collect();
     let response = |&(rate_per_s, wait_s): &(f64, f64)| (rate_per_s, wait_s + MEAN_S + DELAY_S);
     let mean_response_s = mean_waiting_s.iter().map(response).collect();
-    Curve { notation: notation.to_owned(), group: vec![], mean_response_s, mean_waiting_s }
+    Curve {
+        notation: notation.to_owned(),
+        group: vec![],
+        mean_response_s,
+        mean_waiting_s,
+        throughput_per_s: vec![],
+    }
 }
 
 fn point(rate_per_s: f64, runs: &[Run]) -> Point {
@@ -284,6 +290,7 @@ fn point(rate_per_s: f64, runs: &[Run]) -> Point {
         responses_s,
         service: Some(ServiceSeen { mean_s, scv, n: service.len() as u64 }),
         fixed_s: None,
+        capacity: None,
         utilisation_offered: Some(rate_per_s * mean_s / SERVERS as f64),
         growing: (!stable).then(|| Growth { first_half_s: half(false), second_half_s: half(true) }),
 

@@ -18,8 +18,8 @@ use kendall_load::{
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Discipline, Servers};
 use kendall_system::{
-    Caller, Console, Home, Kind, Parameter, Serving, Settings, Subcommand, SubcommandEnd, Subcommands,
-    System, Transfer, chapter, no_limits, readme_rows, system_rows,
+    Caller, Console, Home, Kind, Parameter, Serving, Settings, StationShape, Subcommand, SubcommandEnd,
+    Subcommands, System, Transfer, chapter, no_limits, readme_rows, system_rows,
 };
 
 /// The new system: its server multiplies a number.
@@ -40,7 +40,7 @@ const ROW: System = System {
         kind: Kind::Whole { least: 1, most: 100 },
         default: Some("2"),
     }],
-    station: |_| (Servers::MIN, Discipline::Fifo),
+    station: |_| StationShape::unlimited(Servers::MIN, Discipline::Fifo),
     transport: |_| Transport::TCP,
     load: |server, settings, _| {
         Ok(Box::new(Numbers { server, factor: settings.whole("expect-factor").expect("a default") }))

@@ -100,6 +100,7 @@ const BASES: &[(&str, &str)] = &[
     ("fit", "| table.csv"),
     ("predict", "--rate=30 | table.csv"),
     ("check", "| table.csv"),
+    ("replay", "| folder G/G/2"),
     ("compare", "| numbers a=numbers"),
     ("load", "--rate=50 --requests=5 --quiet | {hold}"),
     ("peak", "--slo=p99<1s --duration=100ms | {hold}"),
