@@ -1,12 +1,17 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo test lint wheel bench accuracy soak fuzz faults
+.PHONY: demo install test lint book wheel bench accuracy soak fuzz faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
 	@./tools/install
 	cargo build --release --locked --package kendall
 	./target/release/kendall run experiments/quickstart.toml --open
+
+# The command for every folder: kendall in ~/.cargo/bin.
+install:
+	@./tools/install
+	cargo install --locked --path crates/kendall
 
 # All tests, those against real servers included. Most of them wait, for a process, a socket or the clock, so twice as many run
 # at a time as there are processors. Examples measure, and `make lint` compiles them: tests need none of them.
@@ -26,6 +31,11 @@ lint:
 	cargo test --package kendall-structure --locked --test it -- plain_words type_names
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# The documentation as a book, in target/book/index.html. It is built without a network, and loads nothing from one.
+book:
+	@./tools/install book
+	mkdocs build --strict
 
 # The Python package as a wheel in target/wheels, tested in a clean virtual environment.
 wheel:

@@ -212,6 +212,13 @@ mod tests {
         command.get_subcommands().for_each(|below| every(below, check));
     }
 
+    /// `KENDALL_DOCS=write cargo test --package kendall --bin kendall reference` writes it anew.
+    #[test]
+    fn the_reference_of_commands_is_that_of_the_program() {
+        let page = kendall_book::reference(&help::arranged(Arguments::command()));
+        kendall_book::refresh("docs/commands.md", &page).unwrap();
+    }
+
     /// A word means the same in every command, and a length of measuring has one word.
     #[test]
     fn options_have_one_vocabulary() {

@@ -16,10 +16,8 @@ pub(crate) static SYSTEMS: &[System] = &[
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::{env, fs};
-
     use super::*;
+    use kendall_book::{read, refresh};
     use kendall_system::{Caller, Settings, System, chapter, readme_rows, system_rows};
 
     /// A page with fresh rows where the first row of the same kind is; the other old ones are dropped.
@@ -57,20 +55,9 @@ mod tests {
     /// `KENDALL_DOCS=write cargo test --package kendall --bin kendall systems` writes them anew.
     #[test]
     fn the_documentation_says_what_the_rows_say() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
-        let pages = [
-            ("docs/systems.md", chapter(SYSTEMS)),
-            ("README.md", readme(&read("README.md"))),
-            ("docs/experiments.md", experiments(&read("docs/experiments.md"))),
-        ];
-        for (name, fresh) in pages {
-            if env::var_os("KENDALL_DOCS").is_some_and(|wish| wish == "write") {
-                fs::write(root.join(name), fresh).unwrap();
-            } else {
-                assert!(read(name) == fresh, "write {name} anew with KENDALL_DOCS=write");
-            }
-        }
+        refresh("docs/systems.md", &chapter(SYSTEMS)).unwrap();
+        refresh("README.md", &readme(&read("README.md"))).unwrap();
+        refresh("docs/experiments.md", &experiments(&read("docs/experiments.md"))).unwrap();
     }
 
     #[test]

@@ -43,3 +43,4 @@ pub use namespace::Privilege;
 pub use outcome::{DirectionOutcome, HopCounts, Outcome};
 pub use program::{ProgramEnd, ServerProgram};
 pub use protocol::LinkSettings;
+pub use spool::layout;

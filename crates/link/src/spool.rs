@@ -90,7 +90,8 @@ impl Rows {
     }
 }
 
-fn layout() -> Layout {
+/// The columns of `link.parquet`.
+pub fn layout() -> Layout {
     Layout::new("what one flow did on one hop of one direction of the link in 10 ms; rows without packets are left out")
         .label("direction")
         .label("hop")
