@@ -64,10 +64,12 @@ soak:
 	cargo build --release --locked --package kendall
 	./tools/soak $(or $(FOR),1h)
 
-# Every fuzz target for a minute, by libFuzzer. `make fuzz FOR=10m` for more.
+# Every fuzz target for a minute, by libFuzzer. `make fuzz FOR=10m` for more, `make fuzz ONLY="packet copy"` for some, and
+# `make fuzz FOR=1h CASES=10000000` until that many inputs.
+fuzz: export FUZZ_CASES := $(CASES)
 fuzz:
 	@./tools/install fuzz
-	./tools/fuzz $(or $(FOR),60s)
+	./tools/fuzz $(or $(FOR),60s) $(ONLY)
 
 # Hostile input, ten times the cases of `make test` from a seed that the clock draws: on the command line, in files, secrets, sockets and
 # pages. A failing case prints the command that repeats it: make faults SEED=7 CASE='files 17'.

@@ -82,7 +82,7 @@ impl Job {
     }
 
     /// Checks the plan as the command line checks that of a user.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let Plan { arrivals, connections, requests, duration, .. } = &self.plan;
         let law = |law: &Law| law.validate().map_err(|error| error.to_string());
         match arrivals {

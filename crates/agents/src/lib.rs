@@ -9,6 +9,8 @@
 mod agent;
 mod clock;
 mod fleet;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod job;
 mod message;
 mod outbox;

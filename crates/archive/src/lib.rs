@@ -8,6 +8,8 @@
 //! This crate neither measures nor computes answers.
 
 mod folder;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod hgrm;
 mod hlog;
 mod journal;

@@ -223,10 +223,10 @@ impl Samples {
         self.first += count as u64;
     }
 
-    /// Whether all columns have the same length, within the limit of the file.
+    /// Whether all columns have the same length, within the limit of the file, and the samples have numbers.
     fn is_even(&mut self) -> bool {
         let length = self.len();
-        let mut even = length <= MOST_SAMPLES;
+        let mut even = length <= MOST_SAMPLES && self.first.checked_add(length as u64).is_some();
         each_column!(self, column => even &= column.len() == length);
         even
     }
@@ -251,7 +251,7 @@ impl Live {
         let path = folder.join(LIVE);
         let mut live: Self = read_json(&path)?;
         if !live.samples.is_even() {
-            let why = "the columns of its samples differ in length".into();
+            let why = "the columns of its samples differ in length, or its samples have no numbers".into();
             return Err(RecordError::Format { path, what: "the state file of a run", why });
         }
         live.trials.truncate(MOST_TRIALS);
@@ -353,6 +353,10 @@ mod tests {
         live.samples.waiting.pop_back();
         live.write(folder.path()).unwrap();
         assert!(Live::read(folder.path()).unwrap_err().to_string().contains("differ in length"));
+        live.samples = Samples { first: u64::MAX, ..Samples::default() };
+        live.samples.push(Sample::default());
+        live.write(folder.path()).unwrap();
+        assert!(Live::read(folder.path()).unwrap_err().to_string().contains("have no numbers"));
     }
 
     #[test]

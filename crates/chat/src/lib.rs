@@ -17,6 +17,8 @@
 
 pub mod client;
 pub mod directory;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod hybrid;
 mod limits;
 mod mlkem;

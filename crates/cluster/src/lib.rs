@@ -11,6 +11,8 @@ mod cluster;
 mod coordinator;
 mod error;
 mod fleet;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod joint_search;
 mod ledger;
 mod protocol;

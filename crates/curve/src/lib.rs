@@ -53,6 +53,8 @@ mod endpoint;
 mod error;
 mod filter;
 mod flood;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod group;
 mod key_directory;
 mod key_files;

@@ -18,6 +18,8 @@ pub mod compare;
 pub mod effects;
 pub mod expect;
 pub mod fit;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod measured;
 pub mod peak;
 mod replay;

@@ -9,6 +9,8 @@
 mod experiment;
 mod fault;
 mod file;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod link;
 mod load;
 mod measure;

@@ -2,7 +2,7 @@
 
 mod stages;
 mod table;
-mod trace;
+pub(crate) mod trace;
 
 use std::path::Path;
 use std::time::Duration;

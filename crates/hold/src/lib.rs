@@ -14,6 +14,8 @@
 //! [`serve`] runs the server; [`HoldWorkload`] generates load for it, and [`HoldSessionWorkload`] for one with sessions.
 
 mod client;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod holding;
 pub mod protocol;
 mod row;

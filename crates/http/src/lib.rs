@@ -7,6 +7,8 @@
 mod chunked;
 mod error;
 mod expect;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod host;
 mod http1;
 mod http2;

@@ -5,7 +5,7 @@
 //! clock of this machine, so each direction is measured separately.
 
 mod judge;
-mod message;
+pub(crate) mod message;
 mod probe;
 mod respond;
 mod train;

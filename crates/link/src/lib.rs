@@ -12,6 +12,8 @@ mod error;
 mod forward;
 mod forwarder;
 mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod hops;
 mod lateness;
 mod lay;

@@ -34,6 +34,8 @@ mod counters;
 mod drops;
 mod fault;
 mod fq_codel;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod jitter;
 mod line;
 mod link;

@@ -15,6 +15,8 @@
 //! ```
 
 mod fortio;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod hey;
 mod hyperfine;
 mod k6;

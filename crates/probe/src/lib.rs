@@ -19,6 +19,8 @@
 //! ```
 
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod listener;
 mod pace;
 mod proc;

@@ -5,7 +5,7 @@
 //! work as well. Functions get their names at the end ([`symbol`]).
 
 mod interpreter;
-mod perf_map;
+pub(crate) mod perf_map;
 mod program;
 mod stack;
 mod symbol;

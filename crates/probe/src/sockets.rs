@@ -29,7 +29,7 @@ const REPLY_BYTES: usize = 1 << 15;
 
 /// A TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Socket {
+pub(crate) struct Socket {
     is_listening: bool,
     port: u16,
     peer_port: u16,
@@ -43,7 +43,7 @@ struct Socket {
 
 /// The fields of `tcp_info` that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Info {
+pub(crate) struct Info {
     round_trip_us: u32,
     retransmits: u32,
     /// Milliseconds since data was last sent, and received.
@@ -94,13 +94,13 @@ fn request(family: AddressFamily) -> [u8; REQUEST_BYTES] {
 
 /// Whether more pieces of a dump follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piece {
+pub(crate) enum Piece {
     GoesOn,
     Last,
 }
 
 /// Decodes the sockets in a piece of a dump. Omits what is cut off.
-fn decode(mut bytes: &[u8], sockets: &mut Vec<Socket>) -> Piece {
+pub(crate) fn decode(mut bytes: &[u8], sockets: &mut Vec<Socket>) -> Piece {
     while let Some(length) = u32_at(bytes, 0).map(|length| length as usize) {
         let kind = u16_at(bytes, 4);
         if length < HEADER_BYTES || length > bytes.len() || kind == Some(DONE) || kind == Some(ERROR) {

@@ -4,6 +4,8 @@
 //! depend on it: a slow or missing receiver costs samples, which are counted, but no requests. The queue of unsent samples has a
 //! limit. This crate computes only running totals.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod otlp;
 mod post;
 mod queue;

@@ -50,10 +50,10 @@ impl Queue {
         self.dropped += samples.first.saturating_sub(self.next);
         for at in 0..samples.len() {
             for (total, more) in self.failed.iter_mut().zip(samples.failed[at]) {
-                *total += more;
+                *total = total.saturating_add(more);
             }
             self.waiting.push_back(Stamped {
-                at_ns: began_ns + (samples.at_s[at].max(0.0) * 1e9) as u64,
+                at_ns: began_ns.saturating_add((samples.at_s[at].max(0.0) * 1e9) as u64),
                 sent_per_s: samples.sent_per_s[at],
                 answered_per_s: samples.answered_per_s[at],
                 in_flight: samples.in_flight[at] as f64,

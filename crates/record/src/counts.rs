@@ -43,7 +43,8 @@ pub fn read(file: &Path) -> Result<Vec<Count>, RecordError> {
     };
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is not text in UTF-8".to_owned()))?;
     let count = |(place, line): (usize, &str)| {
-        let parts = line.split_once(' ').filter(|(_, name)| !name.is_empty());
+        // Without a line feed behind it, a carriage return at the end of the file is still part of the last line.
+        let parts = line.trim_end_matches('\r').split_once(' ').filter(|(_, name)| !name.is_empty());
         let read = parts.and_then(|(count, name)| Some((name.to_owned(), count.parse().ok()?)));
         read.ok_or_else(|| wrong(format!("line {} is not a count and its name", place + 1)))
     };

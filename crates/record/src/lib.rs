@@ -6,6 +6,8 @@
 pub mod clock;
 pub mod counts;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod row;
 pub mod stamps;
 

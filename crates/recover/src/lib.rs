@@ -7,6 +7,8 @@
 
 pub mod cipher;
 mod client;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 pub mod keys;
 pub mod protocol;
 mod request;

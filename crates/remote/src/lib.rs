@@ -7,6 +7,8 @@
 
 pub mod copy;
 pub mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 pub mod opening;
 pub mod path;
 pub mod shell;

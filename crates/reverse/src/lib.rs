@@ -10,6 +10,8 @@
 
 mod board;
 mod client;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod gang;
 mod memory;
 mod options;

@@ -220,7 +220,7 @@ impl Law {
             Self::Exponential { mean_s } => factorial * mean_s.powi(power),
             Self::Constant { mean_s } => mean_s.powi(power),
             Self::Erlang { shape, mean_s } => {
-                (0..n).map(|i| mean_s * f64::from(shape + i) / f64::from(*shape)).product()
+                (0..n).map(|i| mean_s * (f64::from(*shape) + f64::from(i)) / f64::from(*shape)).product()
             }
             Self::Hyperexponential { parts } => {
                 parts.iter().map(|(p, mean)| p * factorial * mean.powi(power)).sum()
@@ -380,6 +380,9 @@ impl Law {
 fn poisson_cdf(n: u32, x: f64) -> f64 {
     if x == 0.0 {
         return 1.0;
+    }
+    if x == f64::INFINITY {
+        return 0.0;
     }
     let top = f64::from(n).min(x.floor());
     let largest = libm::exp(top * libm::log(x) - x - libm::lgamma(top + 1.0));

@@ -14,6 +14,8 @@ mod arrivals;
 mod attendance;
 mod conditions;
 mod discipline;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod gittins;
 mod instants;
 mod law;

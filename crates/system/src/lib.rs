@@ -6,6 +6,8 @@
 mod cluster;
 mod document;
 mod engine;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod law;
 mod limit;
 mod parameter;

@@ -16,6 +16,8 @@ mod converse;
 mod curve;
 mod event;
 mod files;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod meeting;
 pub mod protocol;
 mod quic;

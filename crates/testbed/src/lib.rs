@@ -10,6 +10,8 @@ mod alone;
 #[cfg(feature = "browser")]
 pub mod browser;
 mod database;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 #[cfg(feature = "hostile")]
 pub mod hostile;
 mod left_out;

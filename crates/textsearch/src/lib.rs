@@ -32,6 +32,8 @@ mod client;
 mod data;
 mod database;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod generate;
 mod index;
 mod lines;

@@ -10,7 +10,7 @@
 mod bracket;
 mod class;
 mod escape;
-mod parse;
+pub(crate) mod parse;
 mod perl;
 mod reader;
 mod regular;

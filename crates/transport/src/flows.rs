@@ -14,7 +14,7 @@ mod peer;
 mod plan;
 mod published;
 mod roam;
-mod source;
+pub(crate) mod source;
 mod table;
 mod tunnel;
 

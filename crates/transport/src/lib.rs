@@ -10,6 +10,8 @@
 
 mod error;
 mod flows;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod kind;
 mod kinds;
 mod laboratory;

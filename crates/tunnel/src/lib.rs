@@ -15,6 +15,8 @@ mod client;
 mod device;
 mod error;
 mod frames;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod offload;
 mod outbox;
 mod packet;

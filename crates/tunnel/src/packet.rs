@@ -57,7 +57,7 @@ fn tcp(packet: &[u8]) -> Option<(usize, u16)> {
         4 => {
             let is_first = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1fff == 0;
             let start = usize::from(packet[0] & 15) * 4;
-            (is_first && packet[9..].first() == Some(&TCP) && start >= 20 && start <= packet.len())
+            (is_first && packet.get(9) == Some(&TCP) && start >= 20 && start <= packet.len())
                 .then_some((start, 40))
         }
         // A SYN behind extension headers keeps its announcement.

@@ -13,6 +13,8 @@ mod door;
 mod error;
 mod events;
 mod files;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzzing;
 mod heavy;
 mod id;
 mod pages;

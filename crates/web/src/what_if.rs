@@ -7,7 +7,7 @@
 //! Runs are fitted once and kept; this is the only state.
 
 mod curve;
-mod question;
+pub(crate) mod question;
 mod run;
 mod shown;
 mod station;

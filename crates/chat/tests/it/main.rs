@@ -3,8 +3,6 @@
 mod abuse;
 mod directory;
 mod durable;
-mod fuzz;
-mod fuzzing;
 mod killed;
 mod load;
 mod methods;

@@ -19,7 +19,7 @@ const LOGGED: &str = "%d/%b/%Y:%H:%M:%S %z";
 
 /// How to spread the requests of a second where a log has whole seconds only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ties {
+pub(crate) enum Ties {
     /// At equal distances.
     Even,
     /// At instants drawn uniformly: the same ones in every trial.
@@ -28,12 +28,12 @@ pub(super) enum Ties {
 
 /// How to read a trace.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     /// The column of a table (CSV with a line of names, or JSON lines) that holds the instants.
-    pub(super) column: Option<&'a str>,
-    pub(super) ties: Ties,
+    pub(crate) column: Option<&'a str>,
+    pub(crate) ties: Ties,
     /// The multiple of the original speed.
-    pub(super) speed: f64,
+    pub(crate) speed: f64,
 }
 
 /// The longest trace of bare numbers.
@@ -43,7 +43,7 @@ const MOST_BYTES: u64 = 1 << 30;
 ///
 /// # Errors
 /// Returns the reason as a sentence, and the line.
-pub(super) fn read(path: &Path, how: Reading<'_>) -> Result<Arrivals, String> {
+pub(crate) fn read(path: &Path, how: Reading<'_>) -> Result<Arrivals, String> {
     let instants_s = instants_s(path, how).map_err(|why| format!("{}: {why}", path.display()))?;
     Ok(Arrivals::Trace { instants_s: instants_s.into_iter().map(|at_s| at_s / how.speed).collect() })
 }

@@ -1,6 +1,6 @@
 //! Reads procfs at the least cost: open descriptors, one `pread` for each reading, no allocation.
 
-mod parse;
+pub(crate) mod parse;
 mod place;
 mod process;
 mod system;

@@ -52,7 +52,7 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat> {
         major_faults: field(1)?,
         user: field(1)?,
         system: field(0)?,
-        ended_children: field(0)? + field(0)?,
+        ended_children: field(0)?.saturating_add(field(0)?),
         threads: field(2)?,
     })
 }
@@ -76,7 +76,8 @@ pub(crate) fn net_dev(text: &[u8]) -> (u64, u64) {
     lines.fold((0, 0), |(bytes_in, bytes_out), line| {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { return (bytes_in, bytes_out) };
         let mut fields = numbers(&line[colon..]);
-        (bytes_in + fields.next().unwrap_or(0), bytes_out + fields.nth(7).unwrap_or(0))
+        let mut add = |sum: u64, skipped| sum.saturating_add(fields.nth(skipped).unwrap_or(0));
+        (add(bytes_in, 0), add(bytes_out, 7))
     })
 }
 
@@ -105,7 +106,8 @@ pub(crate) fn cores(text: &[u8]) -> Option<[u64; 3]> {
         read += 1;
     }
     let [user, nice, system, _idle, io_wait, interrupts, soft_interrupts, steal] = fields;
-    (read == fields.len()).then_some([user + nice + system + interrupts + soft_interrupts, steal, io_wait])
+    let busy = [nice, system, interrupts, soft_interrupts].into_iter().fold(user, u64::saturating_add);
+    (read == fields.len()).then_some([busy, steal, io_wait])
 }
 
 /// `syscall` of a thread: what the thread waits for.

@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// The names of pieces of code, by address.
 #[derive(Debug, Default)]
-pub(super) struct PerfMap {
+pub(crate) struct PerfMap {
     /// Start, end and name, ordered by start.
     code: Vec<(u64, u64, String)>,
 }
@@ -24,7 +24,7 @@ impl PerfMap {
         Self::parse(&text)
     }
 
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut code: Vec<_> = text.lines().filter_map(line).collect();
         // Of several pieces at the same address, the last was there when the program ended.
         code.reverse();
@@ -34,7 +34,7 @@ impl PerfMap {
     }
 
     /// The name of the code at an address.
-    pub(super) fn name(&self, address: u64) -> Option<&str> {
+    pub(crate) fn name(&self, address: u64) -> Option<&str> {
         let after = self.code.partition_point(|(start, ..)| *start <= address);
         let (_, end, name) = self.code.get(after.checked_sub(1)?)?;
         (address < *end).then_some(name)

@@ -4,7 +4,6 @@ mod access;
 mod attacks;
 mod fixture;
 mod full_disk;
-mod fuzzing;
 mod hostile_server;
 mod protocol;
 mod resume;

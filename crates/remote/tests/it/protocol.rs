@@ -8,8 +8,6 @@ use kendall_remote::path::TreePath;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::fuzzing;
-
 fn path() -> impl Strategy<Value = TreePath> {
     let name = vec(1..=255_u8, 1..9).prop_map(|name| {
         let name: Vec<u8> = name.into_iter().map(|byte| if byte == b'/' { b'x' } else { byte }).collect();
@@ -97,25 +95,5 @@ proptest! {
         }
         bytes.push(0);
         prop_assert!(Message::decode(bytes[4], &bytes[HEADER..]).is_err());
-    }
-
-    #[test]
-    fn streams_of_any_content(seed in 0..2_usize, at in any::<usize>(), bytes in vec(any::<u8>(), 0..20)) {
-        let mut stream = fuzzing::seeds().swap_remove(seed);
-        let at = at % stream.len();
-        let end = stream.len().min(at + bytes.len() / 2);
-        stream.splice(at..end, bytes.iter().copied());
-        fuzzing::run(&stream);
-        fuzzing::run(&bytes);
-    }
-}
-
-#[test]
-fn inputs_of_the_fuzzer() {
-    fuzzing::seeds().iter().for_each(|seed| fuzzing::run(seed));
-    // Inputs that once failed; `make fuzz` puts them there.
-    let found = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fuzz/copy");
-    for input in found.read_dir().into_iter().flatten() {
-        fuzzing::run(&std::fs::read(input.unwrap().path()).unwrap());
     }
 }

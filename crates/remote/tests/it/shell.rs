@@ -1,7 +1,6 @@
 //! Real shells on real pseudo-terminals and pipes, over CurveCP on the loopback interface.
 
 mod attacks;
-mod fuzzing;
 mod harness;
 mod losses;
 mod pipes;

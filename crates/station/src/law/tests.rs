@@ -108,3 +108,12 @@ fn impossible_laws_are_refused_in_words() {
 fn a_heavy_tail_has_no_second_moment() {
     assert_eq!(Law::Pareto { shape: 1.5, mean_s: 1.0 }.moment(2), f64::INFINITY);
 }
+
+#[test]
+fn erlang_laws_of_extreme_parameters_have_moments_and_quantiles() {
+    let many = Law::Erlang { shape: u32::MAX, mean_s: 0.2 };
+    assert!((many.moment(4) - 0.2_f64.powi(4)).abs() < 1e-9);
+    let short = Law::Erlang { shape: 2, mean_s: 1e-308 };
+    assert_eq!(short.survival(1e9), 0.0);
+    assert!(short.quantile_s(0.5) < 1e-307);
+}

@@ -3,6 +3,7 @@
 mod adding;
 mod doctests;
 mod floors;
+mod fuzz_targets;
 mod licences;
 mod module_cycles;
 mod plain_words;

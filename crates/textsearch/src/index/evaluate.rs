@@ -198,7 +198,12 @@ impl Bits {
 
     fn add_list(&mut self, list: &[u8]) {
         if list.len() < self.lines.div_ceil(8) {
-            for_each_line(list, |line| self.words[line / 64] |= 1 << (line % 64));
+            // A saved index can be damaged: lines beyond the segment are left out.
+            for_each_line(list, |line| {
+                if let Some(word) = self.words.get_mut(line / 64) {
+                    *word |= 1 << (line % 64);
+                }
+            });
             return;
         }
         for (word, bytes) in self.words.iter_mut().zip(list.chunks(8)) {

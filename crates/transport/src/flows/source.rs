@@ -146,7 +146,7 @@ pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
         let after = Duration::try_from_secs_f64(after_s)
             .map_err(|_| format!("a flow cannot begin after {after} seconds"))?;
         let flow = Flow { after, ..name.parse()? };
-        if count == 0 || flows.len() + count > MOST {
+        if count == 0 || count > MOST - flows.len() {
             return Err(format!("a run has 1 to {MOST} flows"));
         }
         flows.extend(vec![flow; count]);
@@ -197,6 +197,7 @@ mod tests {
             ("tcp+-1", "begin"),
             ("0xtcp", "1 to 64"),
             ("65xtcp", "1 to 64"),
+            ("tcp,18446744073709551615xtcp", "1 to 64"),
             ("up:ssh", "server to client only"),
             ("down:tcp", "write one of"),
             ("", "write one of"),

@@ -1,9 +1,10 @@
 //! Whole endpoints, a server and two clients, over a network that the input rules: what arrives, when, how often and
 //! where from, what is forged, and what the applications do.
 
-use super::{Script, recorded};
+use super::recorded;
 use crate::net::{Datagram, EXTENSION, address, client_config, endpoint as new_endpoint, server_config};
 use curvecp::{ClientConfig, ConnectionId, Endpoint, Event, Extension, MessageConfig, Read, TransmitBuffer};
+use kendall_testbed::fuzz::Script;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;

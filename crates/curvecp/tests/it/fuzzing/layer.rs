@@ -1,9 +1,9 @@
 //! The message layer alone, driven by a script: messages of any content, calls of the application, time.
 
-use super::Script;
 use curvecp::congestion::Algorithm;
 use curvecp::message::{AckFields, End, Header, message_bytes};
 use curvecp::{LayerState, MessageConfig, MessageLayer, Read, Role};
+use kendall_testbed::fuzz::Script;
 use std::time::Duration;
 
 /// Bytes that buffers may take: both windows, and as much again for what describes them.

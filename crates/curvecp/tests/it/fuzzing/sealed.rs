@@ -1,12 +1,13 @@
 //! What is behind the boxes: an attacker who has keys sends any content inside each of the five packets.
 
-use super::{Script, recorded};
+use super::recorded;
 use crate::net::attacker::{Attacker, Parts, message};
 use crate::net::{CLIENT, DELAY, Datagram, Net, SERVER, address, client_config, secret, server_config};
 use curvecp::packet::{
     ClientMessageHeader, CookieHeader, HelloHeader, InitiateHeader, Packet, ServerMessageHeader, prefix,
 };
 use curvecp::{DomainName, PublicKey, SecretKey, TAG};
+use kendall_testbed::fuzz::Script;
 use std::time::Duration;
 
 /// The first byte chooses the packet, the rest is what it holds.

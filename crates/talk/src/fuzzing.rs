@@ -1,27 +1,20 @@
-//! What must hold for any input, as functions of bytes: `cargo test` runs them on seeds, on their mutations and on random bytes,
-//! and the programs in the folder `fuzz` at the root hand them to libFuzzer.
-
-#![allow(dead_code, unreachable_pub, reason = "each program uses a part")]
+//! What must hold for any bytes that a peer or a relay receives.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kendall_talk::protocol::{FileFrame, Frame, VERSION};
-use kendall_talk::relay::{DatagramAction, Limits, Pairs, Token, announced, announcement};
-use kendall_talk::{Conversation, Outcome, TalkId};
+use kendall_testbed::fuzz::Target;
 
-/// A body and what it takes as input.
-pub struct Target {
-    pub name: &'static str,
-    pub run: fn(&[u8]),
-    pub seeds: fn() -> Vec<Vec<u8>>,
-}
+use crate::protocol::{FileFrame, Frame, VERSION};
+use crate::relay::{DatagramAction, Limits, Pairs, Token, announced, announcement};
+use crate::{Conversation, Outcome, TalkId};
 
-pub const TARGETS: [Target; 3] = [
-    Target { name: "talk-frames", run: frames, seeds: frame_seeds },
-    Target { name: "talk-conversation", run: conversation, seeds: frame_seeds },
-    Target { name: "talk-relay", run: relay, seeds: relay_seeds },
+/// The parsers and state machines of this crate.
+pub const TARGETS: &[Target] = &[
+    Target { name: "talk-frames", seeds: frame_seeds, run: frames },
+    Target { name: "talk-conversation", seeds: frame_seeds, run: conversation },
+    Target { name: "talk-relay", seeds: relay_seeds, run: relay },
 ];
 
 const TALK: TalkId = TalkId([9; 16]);
@@ -48,7 +41,7 @@ fn conversation(mut input: &[u8]) {
         input = &input[used..];
         let number = if let Frame::Message { number, .. } = &frame { Some(*number) } else { None };
         match own.handle(frame) {
-            Ok(Some(kendall_talk::Event::Message { .. })) => {
+            Ok(Some(crate::Event::Message { .. })) => {
                 let number = number.expect("a message comes from a frame of one");
                 assert_eq!(number, last_heard + 1, "in order, none lost or doubled");
                 last_heard = number;
@@ -158,4 +151,9 @@ fn relay_seeds() -> Vec<Vec<u8>> {
     // A pair is opened, both peers announce themselves, and packets go both ways until it is closed.
     let talk = [0, 0, 0, 2, 0, 1, 2, 1, 2, 4, 9, 1, 4, 9, 2, 3, 255, 0, 4, 9, 1, 1, 0, 0, 4, 9, 1];
     vec![talk.to_vec(), [talk, talk].concat(), announcement(&[7; 16]).to_vec()]
+}
+
+#[test]
+fn any_input_is_handled() {
+    kendall_testbed::fuzz::check(TARGETS, env!("CARGO_MANIFEST_DIR"));
 }

@@ -1,30 +1,22 @@
-//! What must hold for any input, as functions of bytes: `cargo test` runs them on seeds, on their mutations and on random bytes,
-//! and the programs in the folder `fuzz` at the root hand them to libFuzzer.
-
-#![allow(dead_code, unreachable_pub, reason = "each program uses a part")]
+//! What must hold for any bytes that a server or a client receives, and for any order of requests.
 
 use std::time::Duration;
 
-use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Introduction, Limits};
-use kendall_chat::name::{KEY_BYTES, NAME_BYTES, Name};
-use kendall_chat::password::record::Record;
-use kendall_chat::protocol::{
+use crate::directory::{AttemptLimits, ConnectionId, Directory, Introduction, Limits};
+use crate::name::{KEY_BYTES, NAME_BYTES, Name};
+use crate::password::record::Record;
+use crate::protocol::{
     ClearPassword, Contact, Frame, Request, Secret, decode_greeting, decode_request, decode_said,
     encode_request, encode_said,
 };
 use kendall_talk::relay::{Limits as RelayLimits, Pairs};
+use kendall_testbed::fuzz::Target;
 
-/// A body and what it takes as input.
-pub struct Target {
-    pub name: &'static str,
-    pub run: fn(&[u8]),
-    pub seeds: fn() -> Vec<Vec<u8>>,
-}
-
-pub const TARGETS: [Target; 3] = [
-    Target { name: "chat-frames", run: frames, seeds: frame_seeds },
-    Target { name: "chat-names", run: names, seeds: name_seeds },
-    Target { name: "chat-directory", run: directory, seeds: directory_seeds },
+/// The parsers and state machines of this crate.
+pub const TARGETS: &[Target] = &[
+    Target { name: "chat-frames", seeds: frame_seeds, run: frames },
+    Target { name: "chat-names", seeds: name_seeds, run: names },
+    Target { name: "chat-directory", seeds: directory_seeds, run: directory },
 ];
 
 /// Bytes are a message in one way, and a record in one way.
@@ -193,4 +185,9 @@ fn directory_seeds() -> Vec<Vec<u8>> {
     // Two clients connect and log in, one waits, the other calls, and it is accepted.
     let meet = [0, 0, 2, 0, 3, 0, 0, 5, 2, 5, 3, 5, 13, 5, 15, 1, 20, 5, 21, 0, 21, 1, 21, 2, 7, 255, 19, 0];
     vec![meet.to_vec(), [meet, meet].concat(), vec![7, 255]]
+}
+
+#[test]
+fn any_input_is_handled() {
+    kendall_testbed::fuzz::check(TARGETS, env!("CARGO_MANIFEST_DIR"));
 }

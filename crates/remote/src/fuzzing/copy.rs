@@ -1,15 +1,14 @@
-//! The body of the fuzz target `copy`: a stream of frames of any content. `make fuzz` runs it under libFuzzer, `protocol.rs` on
-//! seeds and random bytes.
+//! What must hold for any bytes that a peer of a copy sends.
 
-use kendall_remote::copy::protocol::{
+use crate::copy::protocol::{
     CopyOptions, DATA, FileEnd, FileTime, Message, Metadata, Partial, SourcePath, Wanted,
 };
-use kendall_remote::frame::{self, Frame, FrameDecoder};
-use kendall_remote::opening::{Hello, Service, VERSION};
-use kendall_remote::path::TreePath;
+use crate::frame::{self, Frame, FrameDecoder};
+use crate::opening::{Hello, Service, VERSION};
+use crate::path::TreePath;
 
 /// Reads a stream that arrives in pieces, whose length the first byte says. What is accepted is encoded to the same bytes.
-pub(crate) fn run(input: &[u8]) {
+pub(super) fn run(input: &[u8]) {
     let Some((piece, stream)) = input.split_first() else { return };
     let mut decoder = FrameDecoder::new(DATA);
     for mut piece in stream.chunks(usize::from(*piece).max(1)) {
@@ -38,7 +37,7 @@ fn check(kind: u8, body: &[u8]) {
 }
 
 /// Streams with every kind of message.
-pub(crate) fn seeds() -> Vec<Vec<u8>> {
+pub(super) fn seeds() -> Vec<Vec<u8>> {
     let place = SourcePath { root: 1, path: TreePath::new("a/b").expect("it is valid") };
     let metadata = Metadata { mode: 0o755, modified: FileTime { s: -1, ns: 9 }, ..Metadata::default() };
     let options = CopyOptions { sync: true, ..CopyOptions::default() };

@@ -1,0 +1,2 @@
+#![no_main]
+kendall_fuzz::program!(kendall_chat::fuzzing::TARGETS);

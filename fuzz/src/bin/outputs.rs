@@ -1,0 +1,2 @@
+#![no_main]
+kendall_fuzz::program!(kendall_outputs::fuzzing::TARGETS);

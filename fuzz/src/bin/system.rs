@@ -1,0 +1,2 @@
+#![no_main]
+kendall_fuzz::program!(kendall_system::fuzzing::TARGETS);

@@ -1,0 +1,2 @@
+#![no_main]
+kendall_fuzz::program!(kendall_web::fuzzing::TARGETS);
