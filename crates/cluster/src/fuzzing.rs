@@ -1,9 +1,9 @@
 //! What must hold for any message and address of a cluster.
 
 use kendall_digest::password::Mask;
+use kendall_nats::NatsAddress;
 use kendall_testbed::fuzz::Target;
 
-use crate::access::ClusterAddress;
 use crate::protocol::{
     BeatMessage, ChunkMessage, CoordinatorId, MOST_BYTES, ReportAnswer, ReportMessage, WorkerId,
     decode_cancel, encode_cancel,
@@ -60,8 +60,13 @@ fn message_seeds() -> Vec<Vec<u8>> {
         ChunkMessage { coordinator, job, run: 3, range: 0..9, unit: 9, spec }.encode()
     };
     let worker = WorkerId(1);
-    let report =
-        ReportMessage { worker, job, found: Some(4), tested: vec![0..4, 5..9], returned: vec![9..12] };
+    let report = ReportMessage {
+        worker,
+        job,
+        found: Some(4),
+        tested: vec![0..4, 5..9],
+        returned: vec![9..12, 20..21],
+    };
     let beat = BeatMessage { worker, is_leaving: true, tested: 7, speeds: [1, 2, 3, 4] };
     let others = [report.encode(), beat.encode(), encode_cancel(job, 3), ReportAnswer::Closed.encode()];
     specs.map(chunk).into_iter().chain(others).collect()
@@ -70,10 +75,10 @@ fn message_seeds() -> Vec<Vec<u8>> {
 /// An address is shown without its password, and what is shown is an address.
 fn address(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let Ok(address) = text.parse::<ClusterAddress>() else { return };
+    let Ok(address) = text.parse::<NatsAddress>() else { return };
     let shown = address.to_string();
     assert!(!shown.contains('@'), "{shown}");
-    assert_eq!(shown.parse::<ClusterAddress>().map(|again| again.to_string()).ok(), Some(shown));
+    assert_eq!(shown.parse::<NatsAddress>().map(|again| again.to_string()).ok(), Some(shown));
 }
 
 fn address_seeds() -> Vec<Vec<u8>> {

@@ -293,7 +293,7 @@ async fn next(shared: &Shared, consumers: &[PullConsumer; 2]) -> Result<Vec<Mess
 
 /// The next of the messages that were asked for; `None` after the last.
 async fn message(batch: &mut Batch) -> Result<Option<Message>, Failure> {
-    Ok(timeout(LOST, batch.next()).await?.transpose()?)
+    timeout(LOST, batch.next()).await?.transpose()
 }
 
 /// Searches chunks job by job, and starts the delivery of a report for each job.
