@@ -175,7 +175,9 @@ mod tests {
         let kept = folder.path().join("testdata/fuzz/counting");
         fs::create_dir_all(&kept).unwrap();
         fs::write(kept.join("crash-1"), "kept").unwrap();
-        let run = |_: &[u8]| drop(CALLS.fetch_add(1, Ordering::Relaxed));
+        let run = |_: &[u8]| {
+            CALLS.fetch_add(1, Ordering::Relaxed);
+        };
         let manifest_dir = folder.path().to_str().unwrap();
         check(&[Target { name: "counting", seeds, run }], manifest_dir);
         assert_eq!(CALLS.load(Ordering::Relaxed), 2 + CASES);

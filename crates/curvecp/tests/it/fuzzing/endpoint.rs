@@ -143,7 +143,7 @@ impl World {
     }
 }
 
-pub fn endpoint(input: &[u8]) {
+pub(super) fn endpoint(input: &[u8]) {
     let (mut world, mut script) = (World::new(), Script(input));
     world.connect(1);
     world.transmit();
@@ -212,7 +212,7 @@ pub fn endpoint(input: &[u8]) {
     }
 }
 
-pub fn seeds() -> Vec<Vec<u8>> {
+pub(super) fn seeds() -> Vec<Vec<u8>> {
     let write = |node: u8| [11, node, 0, 0, 0, 8];
     let read = |node: u8| [11, node, 0, 2, 255, 15];
     let end = |node: u8, action: u8| [11, node, 0, action, 0, 0];

@@ -11,7 +11,7 @@ const MEMORY: usize = 4 << 20;
 /// Messages that leave at one instant, at most.
 const BURST: usize = 5_000;
 
-pub fn layer(input: &[u8]) {
+pub(super) fn layer(input: &[u8]) {
     let mut script = Script(input);
     let setup = script.number(1) as usize;
     let config = MessageConfig {
@@ -94,7 +94,7 @@ fn transmit(layer: &mut MessageLayer, now: Duration) {
     panic!("the layer sends for ever: {:?}", layer.stats());
 }
 
-pub fn seeds() -> Vec<Vec<u8>> {
+pub(super) fn seeds() -> Vec<Vec<u8>> {
     (0..16_u8)
         .map(|setup| {
             // Writes, gets an acknowledgment and data, reads, waits, finishes.

@@ -8,7 +8,7 @@ mod sealed;
 
 use kendall_testbed::fuzz::Target;
 
-pub const TARGETS: &[Target] = &[
+pub(crate) const TARGETS: &[Target] = &[
     Target { name: "packet", seeds: parsers::packet_seeds, run: parsers::packet },
     Target { name: "message", seeds: parsers::message_seeds, run: parsers::message },
     Target { name: "sealed", seeds: sealed::seeds, run: sealed::sealed },
@@ -17,7 +17,7 @@ pub const TARGETS: &[Target] = &[
 ];
 
 /// A field of the recorded session.
-pub fn recorded(label: &str) -> Vec<u8> {
+pub(crate) fn recorded(label: &str) -> Vec<u8> {
     let session = include_str!("../../../testdata/session.txt");
     let line = session.lines().find_map(|line| line.strip_prefix(label)?.strip_prefix(' ')).expect(label);
     (0..line.len()).step_by(2).map(|i| u8::from_str_radix(&line[i..i + 2], 16).unwrap()).collect()

@@ -11,7 +11,7 @@ use curvecp::packet::{
 use std::time::Duration;
 
 /// Any datagram: its header is read and written alike, and an endpoint that does not have its keys stays silent.
-pub fn packet(input: &[u8]) {
+pub(super) fn packet(input: &[u8]) {
     let (mut datagram, mut again) = (input.to_vec(), input.to_vec());
     let box_from = match Packet::decode(&mut datagram) {
         None => input.len(),
@@ -52,12 +52,12 @@ pub fn packet(input: &[u8]) {
     assert_eq!(node.poll_event(), None);
 }
 
-pub fn packet_seeds() -> Vec<Vec<u8>> {
+pub(super) fn packet_seeds() -> Vec<Vec<u8>> {
     ["hello", "cookie_packet", "initiate", "client_message", "server_message"].map(recorded).to_vec()
 }
 
 /// Any message: header, padding and data are its bytes, and all ranges ascend.
-pub fn message(input: &[u8]) {
+pub(super) fn message(input: &[u8]) {
     let Some(Message { header, padding, data }) = Message::decode(input) else { return };
     assert_eq!(HEADER_BYTES + padding.len() + data.len(), input.len());
     assert_eq!((data.len(), data), (header.data_len.into(), &input[input.len() - data.len()..]));
@@ -82,7 +82,7 @@ fn ascend(first: u64, islands: impl Iterator<Item = (u64, u64)>) {
     });
 }
 
-pub fn message_seeds() -> Vec<Vec<u8>> {
+pub(super) fn message_seeds() -> Vec<Vec<u8>> {
     let mut with_feedback = vec![0; 192];
     let ranges = [(2000, 3000), (5000, 5001)];
     assert!(Feedback::default().encode(1000, ranges.into_iter(), &mut with_feedback[HEADER_BYTES..]));

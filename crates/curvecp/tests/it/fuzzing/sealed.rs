@@ -11,7 +11,7 @@ use kendall_testbed::fuzz::Script;
 use std::time::Duration;
 
 /// The first byte chooses the packet, the rest is what it holds.
-pub fn sealed(input: &[u8]) {
+pub(super) fn sealed(input: &[u8]) {
     let mut script = Script(input);
     match script.number(1) % 5 {
         0 => hello(&mut script),
@@ -22,7 +22,7 @@ pub fn sealed(input: &[u8]) {
     }
 }
 
-pub fn seeds() -> Vec<Vec<u8>> {
+pub(super) fn seeds() -> Vec<Vec<u8>> {
     let of = |kind: u8, content: &[u8]| [&[kind], content].concat();
     let framed = |message: &[u8]| [&[message.len() as u8 / 16], message].concat();
     let text = [&[0; 16][..], &recorded("message")].concat();
