@@ -1,5 +1,6 @@
 //! The effects of an experiment's factors on the response time, alone and two by two.
 
+use crate::factorial::{Cell, effects};
 use crate::ratio::ratio_cell;
 use crate::report::Report;
 use crate::report::effects::EffectsSeen;
@@ -7,7 +8,6 @@ use crate::report::factor::{Factor, with_unit};
 use crate::report::point::Point;
 use crate::report::trial::TrialLine;
 use crate::table::Table;
-use kendall_evidence::effects::{Cell, effects};
 use kendall_stats::number::{NONE, percent};
 
 /// The name of a level: "rate 80/s".

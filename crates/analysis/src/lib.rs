@@ -16,6 +16,7 @@ pub mod comparison;
 mod disturbance;
 pub mod effects;
 pub mod expected;
+pub mod factorial;
 pub mod finding;
 pub mod generator;
 pub mod link;

@@ -6,7 +6,6 @@
 //! - [`table`] reads points that any tool measured, and [`fit`](mod@fit) finds the station behind them.
 //! - [`check`](mod@check) says which assumptions hold, and what it costs where one does not.
 //! - [`compare`](mod@compare) says which of several sides is faster, by runs against runs.
-//! - [`effects`](mod@effects) says what each factor of an experiment does, and what two of them do together.
 //! - [`expect`] judges whether a result meets what was expected of it, and [`peak`] finds the highest rate that does.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
@@ -15,7 +14,6 @@
 mod answer_pauses;
 pub mod check;
 pub mod compare;
-pub mod effects;
 pub mod expect;
 pub mod fit;
 #[cfg(any(test, feature = "fuzz"))]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kendall_linkmodel::Transport;
 use kendall_station::{Arrivals, Discipline, Servers};
-use kendall_system::{Home, Kind, Parameter, Subcommands, System, no_limits};
+use kendall_system::{Home, Kind, Parameter, StationShape, Subcommands, System, no_limits};
 use kendall_testbed::fuzz::{Target, with_file};
 
 use crate::load::trace::{self, Reading, Ties};
@@ -28,7 +28,7 @@ static SYSTEMS: [System; 1] = [System {
         default: Some("1"),
     }],
     workload: &[Parameter { name: "wait", help: "", kind: Kind::Time, default: Some("1ms") }],
-    station: |_| (Servers::new(1).expect("it is not 0"), Discipline::Fifo),
+    station: |_| StationShape::unlimited(Servers::MIN, Discipline::Fifo),
     transport: |_| Transport::TCP,
     load: |_, _, _| Err("not loaded".into()),
     serve: |_, _| Err("not served".into()),

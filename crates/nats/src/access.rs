@@ -1,7 +1,6 @@
-//! How to connect, and why that failed.
+//! How to connect.
 
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use async_nats::{Client, ConnectOptions, Event};
 use clap::Args;
 
 use crate::address::NatsAddress;
+use crate::error::NatsError;
 
 /// How long connecting may take, and how long an answer of the server.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,43 +34,6 @@ pub struct NatsAccess {
     pub address: NatsAddress,
     /// The files.
     pub files: NatsFiles,
-}
-
-/// The reason why there is no connection to a NATS server.
-#[derive(Debug, thiserror::Error)]
-pub enum NatsError {
-    /// The address is invalid.
-    #[error(
-        "{0:?} is not the address of a NATS server; write nats://HOST:PORT, tls://HOST:PORT or \
-         nats://USER:PASSWORD@HOST:PORT"
-    )]
-    Address(String),
-    /// The server cannot be reached, or rejects the credentials.
-    #[error(
-        "cannot connect to the NATS server at {address}: {reason}; start nats-server there, or check address and credentials"
-    )]
-    Connect {
-        /// The address, without credentials.
-        address: String,
-        /// The error.
-        reason: String,
-    },
-    /// The file of credentials cannot be read.
-    #[error("cannot read the credentials {}: {source}", path.display())]
-    Credentials {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
-    /// The file of certificates cannot be read.
-    #[error("cannot read the certificates {}: {source}", path.display())]
-    Certificates {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
 }
 
 impl NatsAccess {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use url::Url;
 
-use crate::access::NatsError;
+use crate::error::NatsError;
 
 /// The address of one or several NATS servers, separated by commas, and the user: `nats://USER:PASSWORD@HOST:PORT`. Its text has
 /// neither user nor password.

@@ -3,6 +3,8 @@
 
 mod access;
 mod address;
+mod error;
 
-pub use access::{NatsAccess, NatsError, NatsFiles};
+pub use access::{NatsAccess, NatsFiles};
 pub use address::NatsAddress;
+pub use error::NatsError;

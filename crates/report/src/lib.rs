@@ -8,7 +8,9 @@
 mod chart;
 pub mod export;
 pub mod figure;
+pub mod fitted;
 pub mod flame;
+pub mod forecasted;
 mod load;
 mod page;
 mod page_file;

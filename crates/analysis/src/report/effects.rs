@@ -1,6 +1,6 @@
 //! The effects of an experiment's factors on one measure.
 
-use kendall_evidence::effects::Effects;
+use crate::factorial::Effects;
 use serde::{Deserialize, Serialize};
 
 /// The effects on one measure. Factors are counted as in [`Report::factors`](crate::report::Report::factors), levels as in [`crate::report::factor::Factor::values`].

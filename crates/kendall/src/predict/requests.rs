@@ -9,6 +9,7 @@ use clap::Args;
 use kendall_analysis::{LowLoads, low_loads, recorded_loads};
 use kendall_evidence::fit::Slo;
 use kendall_prediction::{NoPrediction, Prediction, Predictor, Question};
+use kendall_report::forecasted;
 use kendall_station::{Discipline, Estimate};
 use kendall_stats::number::{self, significant};
 use serde::Serialize;
@@ -166,7 +167,7 @@ fn lines(answers: &Answers<'_>, slo: Option<Slo>) -> Vec<String> {
         answers
             .highest_rate_per_s
             .zip(slo)
-            .map(|(rate, slo)| format!("{slo}: up to {} requests per second", plain(rate))),
+            .map(|(rate, slo)| format!("{slo}: up to {} requests per second", forecasted::plain(rate))),
     );
     lines.extend(answers.doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
     lines.extend(answers.no_answer.iter().map(|why| format!("No answer: {why}.")));
@@ -183,7 +184,7 @@ fn distribution(found: &Prediction) -> Vec<String> {
     for (p, value) in &found.quantiles {
         lines.push(row(&format!("response time, p{}", p * 100.0), time(*value)));
     }
-    lines.push(row("capacity, 1/s", plain(found.capacity_per_s)));
+    lines.push(row("capacity, 1/s", forecasted::plain(found.capacity_per_s)));
     lines.push(row("utilisation", print::share(found.utilisation)));
     lines.push(row("service time, mean", time(found.service_s)));
     lines.push(row("delay outside", time(found.delay_s)));
@@ -201,14 +202,4 @@ fn distribution(found: &Prediction) -> Vec<String> {
     }
     lines.extend(found.advice.map(|advice| format!("  {advice}")));
     lines
-}
-
-fn plain(estimate: Estimate) -> String {
-    let show = |value| significant(value, 4);
-    match estimate.interval {
-        Some((low, high)) if low != high => {
-            format!("{} [{}, {}]", show(estimate.value), show(low), show(high))
-        }
-        _ => show(estimate.value),
-    }
 }

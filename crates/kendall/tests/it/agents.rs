@@ -54,19 +54,18 @@ fn two_agents_send_a_load_and_the_trials_of_an_experiment() {
 
 /// The names of the agents in the first list of agents.
 fn senders(value: &Value) -> Vec<String> {
-    let inner =
-        |values: &mut dyn Iterator<Item = &Value>| values.map(senders).find(|found| !found.is_empty());
-    match value {
+    let children: Vec<&Value> = match value {
         Value::Object(object) => match object.get("agents").and_then(Value::as_array) {
-            Some(agents) if !agents.is_empty() => {
-                let mut names: Vec<String> =
+            Some(agents) => {
+                let mut names: Vec<_> =
                     agents.iter().map(|agent| agent["name"].as_str().unwrap().to_owned()).collect();
                 names.sort();
-                names
+                return names;
             }
-            _ => inner(&mut object.values()).unwrap_or_default(),
+            None => object.values().collect(),
         },
-        Value::Array(array) => inner(&mut array.iter()).unwrap_or_default(),
+        Value::Array(array) => array.iter().collect(),
         _ => Vec::new(),
-    }
+    };
+    children.into_iter().map(senders).find(|names| !names.is_empty()).unwrap_or_default()
 }

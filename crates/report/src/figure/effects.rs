@@ -1,6 +1,6 @@
 //! The effects of each factor, and of two of them together.
 
-use kendall_evidence::effects::Pair;
+use kendall_analysis::factorial::Pair;
 
 use super::Figure;
 use super::models::{line_class, marker_class, shape};

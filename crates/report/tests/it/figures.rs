@@ -1,7 +1,7 @@
 //! The figures of a report: which there are, which comes first, and that legend, drawing and data say the same.
 
+use kendall_analysis::factorial::{Cell, effects};
 use kendall_analysis::{EffectsSeen, ExpectedAt, Knee, Report, Scaling, UslSeen};
-use kendall_evidence::effects::{Cell, effects};
 use kendall_evidence::expect::{ExpectationVerdict, Judged};
 use kendall_report::figure::{self, Figure, Named};
 use kendall_report::{page, paper};
