@@ -30,12 +30,12 @@ impl Drop for Agent {
 fn two_agents_send_a_load_and_the_trials_of_an_experiment() {
     let Some(nats) = Nats::with("") else { return };
     let _agents = ["ann", "bob"].map(|name| Agent::start(&nats, name));
-    let server = Served::new(&["hold", "--service", "1ms", "--workers", "2"]);
+    let server = Served::new(&["hold", "--mean", "1ms", "--workers", "2"]);
     let folder = tempfile::tempdir().unwrap();
     let experiment = "name = \"shared\"\nquestion = \"Who sends?\"\nseed = 1\ndisturbed-over = \"100%\"\n\
-                      [system]\nname = \"hold\"\nservice = \"1ms\"\n[load]\nrate = 100\nduration = \"1s\"\n";
+                      [system]\nname = \"hold\"\nmean = \"1ms\"\n[load]\nrate = 100\nduration = \"1s\"\n";
     fs::write(folder.path().join("shared.toml"), experiment).unwrap();
-    let url = format!("hold://{}?service=1ms", server.address);
+    let url = format!("hold://{}", server.address);
     for command in [&["load", &url, "--requests", "300", "--rate", "300"][..], &["run", "shared.toml"]] {
         let mut sends = kendall();
         sends.args(command).args(["--agents", &nats.url(), "--agents-count", "2", "--json"]);

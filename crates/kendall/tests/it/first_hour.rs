@@ -153,7 +153,7 @@ struct Busy(Vec<String>);
 impl Busy {
     fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let script = "timeout 30 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
+        let script = "timeout 120 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
         let start = || Command::new("sh").args(["-c", script]).output().unwrap();
         Self((0..processors.div_ceil(2)).map(|_| stdout(&start()).trim().to_owned()).collect())
     }
