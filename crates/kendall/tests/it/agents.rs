@@ -44,7 +44,7 @@ fn two_agents_send_a_load_and_the_trials_of_an_experiment() {
         assert!(ended.status.success() && said.contains("Agent bob: its clock is"), "{command:?}: {said}");
         let text = if command[0] == "run" {
             let run = fs::read_dir(folder.path().join("results/shared")).unwrap().next().unwrap().unwrap();
-            fs::read_to_string(run.path().join("answer.json")).unwrap()
+            fs::read_to_string(run.path().join("trials/001/answer.json")).unwrap()
         } else {
             String::from_utf8(ended.stdout).unwrap()
         };
