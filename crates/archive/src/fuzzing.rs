@@ -67,9 +67,12 @@ fn read_jsons(input: &[u8]) {
     });
 }
 
-fn json_seeds() -> Vec<Vec<u8>> {
+/// The live state of a run with three samples, as its file has it.
+pub fn live_seed() -> Vec<u8> {
     let mut samples = Samples::default();
-    samples.push(Sample { at_s: 0.5, p99_s: Some(0.1), ..Sample::default() });
+    for at in 0..3 {
+        samples.push(Sample { at_s: f64::from(at) * 0.5, p99_s: Some(0.1), ..Sample::default() });
+    }
     let live = Live {
         process: Process::here(),
         state: LiveState::Running,
@@ -82,11 +85,12 @@ fn json_seeds() -> Vec<Vec<u8>> {
         samples,
         trials: Default::default(),
     };
+    serde_json::to_vec(&live).expect("it is plain data")
+}
+
+fn json_seeds() -> Vec<Vec<u8>> {
     let manifest = Manifest::here("a", 3);
-    vec![
-        serde_json::to_vec(&live).expect("it is plain data"),
-        serde_json::to_vec(&manifest).expect("it is plain data"),
-    ]
+    vec![live_seed(), serde_json::to_vec(&manifest).expect("it is plain data")]
 }
 
 #[test]

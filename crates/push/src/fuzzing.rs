@@ -1,6 +1,7 @@
 //! What must hold for the live state of a run, whatever its file says.
 
-use kendall_archive::live::{LIVE, Live, LiveState, Process, Sample, Samples};
+use kendall_archive::fuzzing::live_seed;
+use kendall_archive::live::{LIVE, Live};
 use kendall_testbed::fuzz::{Target, with_file};
 
 use crate::queue::Queue;
@@ -28,23 +29,7 @@ fn run(input: &[u8]) {
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    let mut samples = Samples::default();
-    for at in 0..3 {
-        samples.push(Sample { at_s: f64::from(at) * 0.5, p99_s: Some(0.1), ..Sample::default() });
-    }
-    let live = Live {
-        process: Process::here(),
-        state: LiveState::Running,
-        doing: "a".to_owned(),
-        trials_planned: 4,
-        trials_done: 1,
-        left_s: Some(3.5),
-        elapsed_s: 1.25,
-        trial: None,
-        samples,
-        trials: Default::default(),
-    };
-    vec![serde_json::to_vec(&live).expect("it is plain data")]
+    vec![live_seed()]
 }
 
 #[test]
