@@ -36,7 +36,7 @@ impl Sshd {
         let port = free_port();
         let lines = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n\
-             Subsystem sftp internal-sftp\nPidFile none\n",
+             Subsystem sftp internal-sftp\nPidFile none\nSetEnv SHLVL=1\n",
             file("host"),
             file("authorized")
         );

@@ -157,7 +157,9 @@ fn what_is_lost_is_what_does_not_arrive() {
         let count = |way: &str, name: &str| kept["outcome"][way]["hops"][0][name].as_u64().unwrap();
         assert_eq!(count("up", "offered"), 300);
         assert_eq!(count("down", "offered"), 300 - count("up", "dropped_lost"));
-        assert_eq!(received, count("down", "offered") - count("down", "dropped_lost"));
+        // On a busy machine the last answers come after ping has ended.
+        let arrived = count("down", "offered") - count("down", "dropped_lost");
+        assert!((arrived - 3..=arrived).contains(&received), "{received} of {arrived}");
         // Binomial (300, 0.1): outside of this once in 10,000 seeds; the seed is fixed.
         assert!((12..=52).contains(&count("up", "dropped_lost")), "{kept}");
     }

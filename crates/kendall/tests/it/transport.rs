@@ -3,16 +3,19 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kendall_testbed::has_peer;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// One run at a time: others would take its processors.
-fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Two runs at a time, which mostly wait for their slow links: more would take each other's processors.
+fn one_of_two() -> MutexGuard<'static, ()> {
+    static PLACES: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let place = NEXT.fetch_add(1, Ordering::Relaxed) % PLACES.len();
+    PLACES[place].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn kendall(arguments: &[&str]) -> Output {
@@ -45,7 +48,7 @@ fn number(value: &Value, place: &str) -> f64 {
 
 #[test]
 fn flows_share_the_link_and_fill_its_queue() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }
@@ -92,7 +95,7 @@ fn flows_share_the_link_and_fill_its_queue() {
 
 #[test]
 fn a_link_in_a_row_has_its_queue_at_its_bottleneck() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }
@@ -106,7 +109,7 @@ fn a_link_in_a_row_has_its_queue_at_its_bottleneck() {
 
 #[test]
 fn a_flow_that_never_begins_has_failed() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }
@@ -120,7 +123,7 @@ fn a_flow_that_never_begins_has_failed() {
 
 #[test]
 fn handshakes_take_the_round_trips_of_their_protocol() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }
@@ -140,7 +143,7 @@ fn handshakes_take_the_round_trips_of_their_protocol() {
 
 #[test]
 fn a_client_that_moves_keeps_its_flow_of_curvecp_and_loses_that_of_tcp() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }
@@ -165,7 +168,7 @@ fn a_client_that_moves_keeps_its_flow_of_curvecp_and_loses_that_of_tcp() {
 
 #[test]
 fn programs_that_others_wrote_send_as_flows() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_peer("/usr/sbin/sshd", "-V") || !has_peer("curvecpserver", "-h") || !has_links() {
         return;
     }
@@ -187,7 +190,7 @@ fn programs_that_others_wrote_send_as_flows() {
 
 #[test]
 fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
-    let _alone = alone();
+    let _place = one_of_two();
     let peers = [("wg", "--version"), ("wireguard-go", "--version"), ("ip", "-V")];
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
         return;
@@ -207,7 +210,7 @@ fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
 /// At a loss of 5 %, CUBIC gets 2 of 100 Mbit/s, and BBR, which may be the machine's own, nearly all.
 #[test]
 fn tcp_within_a_tunnel_has_the_congestion_control_that_was_asked_for() {
-    let _alone = alone();
+    let _place = one_of_two();
     let peers = [("wg", "--version"), ("wireguard-go", "--version"), ("ip", "-V")];
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
         return;
@@ -219,7 +222,7 @@ fn tcp_within_a_tunnel_has_the_congestion_control_that_was_asked_for() {
 
 #[test]
 fn a_tunnel_is_set_up_anew_for_each_handshake() {
-    let _alone = alone();
+    let _place = one_of_two();
     let peers = [("wg", "--version"), ("wireguard-go", "--version"), ("ip", "-V")];
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
         eprintln!("skipped: wireguard-go or wireguard-tools is not installed, or no link can be emulated");
@@ -239,7 +242,7 @@ fn a_tunnel_is_set_up_anew_for_each_handshake() {
 
 #[test]
 fn a_kind_is_sent_through_every_condition_of_a_link() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }
@@ -260,7 +263,7 @@ fn a_kind_is_sent_through_every_condition_of_a_link() {
 
 #[test]
 fn programs_that_others_wrote_and_tunnels_answer_echoes() {
-    let _alone = alone();
+    let _place = one_of_two();
     let peers = [
         ("wg", "--version"),
         ("wireguard-go", "--version"),
@@ -283,7 +286,7 @@ fn programs_that_others_wrote_and_tunnels_answer_echoes() {
 
 #[test]
 fn kinds_compete_whichever_way_they_go() {
-    let _alone = alone();
+    let _place = one_of_two();
     if !has_links() {
         return;
     }

@@ -29,7 +29,6 @@ pub(crate) enum Peer {
     Ssh,
     /// `scp -O` of OpenSSH: the legacy protocol writes in order, so its target can be a pipe. The SFTP protocol needs a file, with
     /// which a fast link would fill the disk.
-    /// would fill the disk with.
     Scp,
     /// `curvecpserver` and `curvecpclient`.
     Nacl,
@@ -135,9 +134,15 @@ async fn serve_ssh(peer: Peer, at: IpAddr, port: u16, folder: &Path) -> Result<C
     command.args(["-D", "-f", "/dev/null", "-p", &port.to_string(), "-h"]).arg(key(peer, HOST, folder));
     let admitted = key(peer, CLIENT, folder).with_extension("pub");
     command.arg("-o").arg(format!("AuthorizedKeysFile={}", admitted.display()));
-    for option in
-        [&format!("ListenAddress={at}"), "PidFile=none", "UsePAM=no", "StrictModes=no", "PermitRootLogin=yes"]
-    {
+    for option in [
+        &format!("ListenAddress={at}"),
+        "PidFile=none",
+        "UsePAM=no",
+        "StrictModes=no",
+        "PermitRootLogin=yes",
+        // Bash reads the user's .bashrc in a shell of the first level that SSH starts: what that does would be measured, too.
+        "SetEnv=SHLVL=1",
+    ] {
         command.args(["-o", option]);
     }
     start(&mut command, "openssh-server")
