@@ -1,6 +1,6 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo install test lint book wheel bench accuracy soak fuzz faults
+.PHONY: demo install test lint book wheel release bench accuracy soak fuzz faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -11,7 +11,7 @@ demo:
 # The command for every folder: kendall in ~/.cargo/bin.
 install:
 	@./tools/install
-	cargo install --locked --path crates/kendall
+	KENDALL_REVISION=$$(git describe --always --dirty --abbrev=12) cargo install --locked --path crates/kendall
 
 # All tests, those against real servers included. Most of them wait, for a process, a socket or the clock, so twice as many run
 # at a time as there are processors. Examples measure, and `make lint` compiles them: tests need none of them.
@@ -41,6 +41,12 @@ book:
 wheel:
 	@./tools/install
 	./tools/wheel
+
+# What users install, in target/release-files: a static program in an archive, a container image and a Debian package, each tested where
+# there is nothing else. `make release TWICE=1` also builds a copy of the sources elsewhere, and compares the files.
+release:
+	@./tools/install release
+	./tools/release
 
 # Speed on this machine, written to docs/benchmarks.md. `make bench ONLY="curve link"` prints some sections, and writes nothing.
 bench:

@@ -6,7 +6,7 @@ pub mod accuracy;
 use std::io;
 use std::path::Path;
 
-use kendall_archive::{Machine, read_json};
+use kendall_archive::{Build, Machine, read_json};
 use kendall_prediction::{BaselinePrediction, Prediction};
 use kendall_record::RecordError;
 use kendall_station::Estimate;
@@ -105,6 +105,8 @@ pub struct ValidationReport {
     pub machine: Machine,
     /// The version of kendall.
     pub kendall: String,
+    /// The build of that version; records from before 2026-11-26 do not have it.
+    pub build: Option<Build>,
     /// The seed.
     pub seed: u64,
     /// How often each low load was measured.

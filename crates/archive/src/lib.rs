@@ -7,6 +7,7 @@
 //!
 //! This crate neither measures nor computes answers.
 
+mod build;
 mod folder;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzzing;
@@ -21,6 +22,7 @@ pub mod series;
 mod table;
 mod trial;
 
+pub use build::Build;
 pub use folder::{folder_stamp, read_json, trial_folder, utc_now, write_json};
 pub use hgrm::hgrm;
 pub use manifest::{Machine, Manifest};

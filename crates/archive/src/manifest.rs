@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Build;
 use crate::folder::{read_json, utc_now, write_json};
 use kendall_record::RecordError;
 
@@ -20,6 +21,9 @@ pub struct Manifest {
     pub seed: u64,
     /// The version of kendall.
     pub kendall: String,
+    /// The build of that version; records from before 2026-11-26 do not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// The revision of the checkout in which the run was made, if there is one; `-dirty` where it had changes.
     pub git_revision: Option<String>,
     /// The machine that ran it.
@@ -56,6 +60,7 @@ impl Manifest {
             experiment: experiment.into(),
             seed,
             kendall: env!("CARGO_PKG_VERSION").into(),
+            build: Some(Build::here()),
             git_revision: git_revision(),
             machine: Machine::here(),
             link: "loopback, not emulated".into(),
@@ -129,6 +134,11 @@ mod tests {
         manifest.write(folder.path()).unwrap();
         assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
         assert!(manifest.machine.cores > 0 && manifest.machine.memory_bytes > 0);
+        // An older record.
+        manifest.build = None;
+        manifest.write(folder.path()).unwrap();
+        assert!(!fs::read_to_string(folder.path().join(FILE)).unwrap().contains("rustc"));
+        assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
         fs::write(folder.path().join(FILE), "{}").unwrap();
         assert!(Manifest::read(folder.path()).unwrap_err().to_string().contains(FILE));
     }

@@ -42,6 +42,7 @@ use anyhow::Context;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use kendall_archive::Build;
 use kendall_chatview::{Chat, chat};
 use kendall_curvecli::{Curve, curve};
 use kendall_solvecli::UNSTABLE;
@@ -55,7 +56,8 @@ const INTERRUPTED: u8 = 130;
 /// kendall answers by queueing formula, by simulation and by measuring the real thing under load, and says which
 /// assumption broke where they differ.
 #[derive(Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(version, long_version = format!("{} ({})", env!("CARGO_PKG_VERSION"), Build::here()))]
+#[command(propagate_version = true, max_term_width = 100)]
 struct Arguments {
     /// Log level on standard error: error, warn, info, debug or trace [default: warn, and info of servers for remote work]
     #[arg(long, global = true, value_name = "LEVEL", display_order = 1000)]

@@ -15,7 +15,7 @@ use kendall_analysis::{
     Compared, LowLoad, LowLoads, MachineDrift, Predicted, TrialResult, VALIDATION, Validated,
     ValidationReport, falling_throughput, known_station, recorded_loads,
 };
-use kendall_archive::{Machine, utc_now};
+use kendall_archive::{Build, Machine, utc_now};
 use kendall_evidence::streamed::Streamed;
 use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
 use kendall_load::{Progress, Workload};
@@ -203,6 +203,7 @@ impl Validation<'_> {
             started_utc,
             machine: Machine::here(),
             kendall: env!("CARGO_PKG_VERSION").into(),
+            build: Some(Build::here()),
             seed: self.setting.seed,
             rounds: self.rounds,
             low_duration_s: self.low_duration.as_secs_f64(),

@@ -51,14 +51,14 @@ fn with_levels<'l>(run: &'l RunFolder, levels: &[Level]) -> Option<&'l Combinati
 
 /// The machine and the programs of the run, by name.
 pub(super) fn machine(manifest: &Manifest) -> Vec<(String, String)> {
-    let Manifest { kendall, machine, git_revision, link, .. } = manifest;
+    let Manifest { kendall, build, machine, git_revision, link, .. } = manifest;
     let gib = machine.memory_bytes as f64 / f64::from(1 << 30);
     let mut lines = vec![
         ("processor", format!("{} × {}", machine.cores, machine.cpu)),
         ("memory", format!("{gib:.1} GiB")),
         ("system", format!("{}, kernel {}", machine.os, machine.kernel)),
         ("link", link.clone()),
-        ("kendall", kendall.clone()),
+        ("kendall", build.as_ref().map_or_else(|| kendall.clone(), |build| format!("{kendall} ({build})"))),
         ("seed", manifest.seed.to_string()),
     ];
     lines.extend(git_revision.clone().map(|revision| ("revision", revision)));

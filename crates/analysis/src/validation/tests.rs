@@ -53,6 +53,7 @@ fn report(loads: Vec<Validated>) -> ValidationReport {
         started_utc: "2026-11-25T00:00:00Z".into(),
         machine: Machine::here(),
         kendall: "0".into(),
+        build: None,
         seed: 1,
         rounds: 2,
         low_duration_s: 8.0,
