@@ -180,7 +180,13 @@ fn close_others() {
     // where descriptors that the server inherited stay open.
     #[expect(unsafe_code, reason = "there is no safe call")]
     unsafe {
-        nix::libc::close_range(3, nix::libc::c_uint::MAX, nix::libc::CLOSE_RANGE_CLOEXEC.cast_signed());
+        // By its number, because musl has no function for it.
+        nix::libc::syscall(
+            nix::libc::SYS_close_range,
+            3,
+            nix::libc::c_uint::MAX,
+            nix::libc::CLOSE_RANGE_CLOEXEC,
+        );
     }
 }
 
