@@ -28,13 +28,13 @@ pub(super) struct Databases {
 impl Databases {
     /// Starts them if the experiment names one of them and they do not run yet.
     pub(super) fn wanted(root: &Path, file: &ExperimentFile) -> Result<Option<Self>, String> {
-        let runs = |address: &&str| TcpStream::connect(address).is_ok();
+        let runs = |address: &str| TcpStream::connect(address).is_ok();
         let is_named = ADDRESSES.iter().any(|address| file.text.contains(address));
-        if !is_named || ADDRESSES.iter().all(|address| runs(&address)) {
+        if !is_named || ADDRESSES.into_iter().all(runs) {
             return Ok(None);
         }
         let started = Self::start(&root.join("tools/databases"))?;
-        match ADDRESSES.iter().find(|address| !runs(address)) {
+        match ADDRESSES.into_iter().find(|address| !runs(address)) {
             Some(silent) => Err(format!("no database of tools/databases accepts a connection at {silent}")),
             None => Ok(Some(started)),
         }
