@@ -1,6 +1,6 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo install test lint book wheel release bench accuracy soak fuzz faults
+.PHONY: demo install test lint book wheel release bench accuracy experiments soak fuzz faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -63,6 +63,14 @@ accuracy:
 	cargo build --release --locked --package kendall --package kendall-bench
 	./target/release/kendall-bench accuracy $(ONLY) -- --rounds $(or $(ROUNDS),2) --low-duration $(or $(LOW),8s) \
 		--duration $(or $(FOR),40s)
+
+# What the experiments found: runs every file of experiments/ that has no complete run of this version in results/experiments yet, and
+# writes docs/results.md from all results there. It says first how long that takes; Ctrl-C keeps what is done, and the same command
+# continues. `make experiments ONLY="reverse recover/network"` for some, ONLY=--plan for the times, ONLY=--page for the page alone.
+experiments:
+	@./tools/install experiments
+	cargo build --release --locked --package kendall --package kendall-bench
+	./target/release/kendall-bench experiments $(ONLY)
 
 # An hour at 20,000 requests a second: the generator's memory must not grow. `make soak FOR=10m` for less.
 soak:

@@ -39,6 +39,15 @@ pub fn comparisons(report: &Report) -> Vec<Comparison> {
     report.published.iter().map(comparison).collect()
 }
 
+/// The pairs of published figures that differ only in the factors of a baseline: how many have the published order here, and how many
+/// there are.
+pub fn orders(report: &Report) -> (usize, usize) {
+    let pairs = |published: &Published| pairs(report, published, &rows(report, published));
+    let of_baselines = report.published.iter().filter(|published| !published.baseline.is_empty());
+    let pairs: Vec<Pair> = of_baselines.flat_map(pairs).collect();
+    (pairs.iter().filter(|pair| pair.order == Order::Same).count(), pairs.len())
+}
+
 /// A published row, what was measured of it, and the place of the row that it is put in relation to.
 struct Row<'a> {
     published: &'a PublishedRow,

@@ -52,7 +52,7 @@ pub use disturbance::{Disturbance, ForeignProgram, Stalls, Surroundings, Usual};
 pub use finding::contrast::Contrast;
 pub use finding::judge::findings;
 pub use finding::kind::Finding;
-pub use finding::loss::{Losses, Overload, OverloadPrediction, Overloaded};
+pub use finding::loss::{Losses, Overload, Overloaded};
 pub use finding::reason::{Answers, AssumedLaw, Excess, PredictedBy, Reason, Trend};
 pub use finding::severity::Severity;
 pub use finding::tail::TailMiss;

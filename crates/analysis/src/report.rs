@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::effects::EffectsSeen;
 use crate::report::expected::ExpectedAt;
-use crate::report::factor::{Factor, FactorKind, with_unit, words};
+use crate::report::factor::{Factor, FactorKind, place, words};
 use crate::report::limits::LimitsUsed;
 use crate::report::link::TrialLink;
 use crate::report::point::{Curve, Point};
@@ -109,17 +109,12 @@ impl Report {
 
     /// Where a point is, in words: "80/s", or "80/s with length 3" with several factors.
     pub fn place(&self, point: &Point) -> String {
-        let first = self.place_in_group(point);
-        let group = self.group_name(&point.settings);
-        if group.is_empty() { first } else { format!("{first} with {group}") }
+        place(&self.factors, &point.settings)
     }
 
-    /// Where a point is within its group, in words: by the first factor only, such as "80/s". It needs no name where it
-    /// has a unit.
+    /// Where a point is within its group, in words: by the first factor only, such as "80/s".
     pub fn place_in_group(&self, point: &Point) -> String {
-        let Some(Factor { name, unit, .. }) = self.factors.first() else { return String::new() };
-        let value = with_unit(point.setting(name), unit);
-        if unit.is_empty() { format!("{name} {value}") } else { value }
+        place(&self.factors[..self.factors.len().min(1)], &point.settings)
     }
 
     /// Whether the first factor has categories, which are shown next to each other.

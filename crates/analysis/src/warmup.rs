@@ -172,9 +172,9 @@ mod tests {
             one,
             "The warm-up lasts 1.0 s by MSER-5 (median of the trials), but only 0.5 s were left out"
         );
-        let three = [too_short("rate 20", 1.0), too_short("rate 40", 2.0), too_short("rate 60", 1.5)];
+        let three = [too_short("20/s", 1.0), too_short("40/s", 2.0), too_short("60/s", 1.5)];
         let three = doubt(&three).unwrap();
-        assert!(three.starts_with("At rate 40 the warm-up lasts 2.0 s"), "{three}");
+        assert!(three.starts_with("At 40/s the warm-up lasts 2.0 s"), "{three}");
         assert!(three.ends_with("; it is too short at 2 more points"), "{three}");
     }
 

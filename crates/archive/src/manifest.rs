@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,12 @@ impl Manifest {
         }
     }
 
+    /// The time from the start to the end, with interruptions; `None` without an end.
+    pub fn lasted(&self) -> Option<Duration> {
+        let instant = |utc: &str| utc.parse::<jiff::Timestamp>().ok();
+        instant(self.ended_utc.as_ref()?)?.duration_since(instant(&self.started_utc)?).try_into().ok()
+    }
+
     /// Writes it to a run's folder.
     ///
     /// # Errors
@@ -130,7 +137,10 @@ mod tests {
     fn it_is_read_back_as_written_and_damage_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let mut manifest = Manifest::here("quickstart", u64::MAX);
-        manifest.ended_utc = Some(utc_now());
+        assert_eq!(manifest.lasted(), None);
+        (manifest.started_utc, manifest.ended_utc) =
+            ("2026-11-21T23:59:30Z".into(), Some("2026-11-22T00:01:00Z".into()));
+        assert_eq!(manifest.lasted(), Some(Duration::from_secs(90)));
         manifest.write(folder.path()).unwrap();
         assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
         assert!(manifest.machine.cores > 0 && manifest.machine.memory_bytes > 0);

@@ -4,8 +4,8 @@
 //! the series.
 
 mod page;
-mod server;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -14,7 +14,8 @@ use std::process::{Command, ExitCode};
 use kendall_analysis::{VALIDATION, read_validation};
 
 use page::Validation;
-use server::Server;
+
+use crate::experiment_file::{self, ExperimentFile};
 
 /// The first argument that calls this.
 pub(crate) const WORD: &str = "accuracy";
@@ -31,31 +32,15 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         Some(at) => (&words[..at], &words[at + 1..]),
         None => (words, &[][..]),
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().expect("the sources are where they were compiled");
-    match series(&root, names, options) {
-        Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
-        Ok(failed) => {
-            eprintln!("No result of {}; the reason is above.", failed.join(", "));
-            ExitCode::FAILURE
-        }
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
-        }
-    }
+    crate::common::status(series(&crate::common::root(), names, options))
 }
 
 /// Returns the names of the servers that failed.
 fn series(root: &Path, names: &[String], options: &[String]) -> Result<Vec<String>, String> {
-    let servers = server::all(&root.join(EXPERIMENTS))?;
-    if let Some(unknown) = names.iter().find(|name| servers.iter().all(|server| server.name != **name)) {
-        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-        return Err(format!("{unknown:?} is not a server of {EXPERIMENTS}; there are {}", known.join(", ")));
-    }
+    let servers = experiment_file::all(&root.join(EXPERIMENTS))?;
     let results = root.join(RESULTS);
     let mut failed = Vec::new();
-    for server in servers.iter().filter(|server| names.is_empty() || names.contains(&server.name)) {
+    for server in experiment_file::named(&servers, names)? {
         let folder = results.join(&server.name);
         match Step::of(server, &folder) {
             Step::Done => println!("{}: there is a result in {RESULTS}/{0}", server.name),
@@ -90,7 +75,7 @@ enum Step {
 }
 
 impl Step {
-    fn of(server: &Server, folder: &Path) -> Self {
+    fn of(server: &ExperimentFile, folder: &Path) -> Self {
         if folder.join(VALIDATION).exists() {
             return Self::Done;
         }
@@ -99,11 +84,11 @@ impl Step {
 }
 
 /// Validates a server, from the start: what an interrupted validation left is removed.
-fn validate(server: &Server, folder: &Path, options: &[String]) -> Result<(), String> {
+fn validate(server: &ExperimentFile, folder: &Path, options: &[String]) -> Result<(), String> {
     remove(folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()))?;
     let status = Command::new(crate::common::kendall())
         .arg("validate")
-        .arg(&server.file)
+        .arg(&server.path)
         .arg("--record")
         .arg(folder)
         .args(options)
@@ -124,9 +109,17 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// The notes about servers, by name: a paragraph of Markdown each. There may be no such file.
+fn notes(file: &Path) -> Result<BTreeMap<String, String>, String> {
+    match fs::read_to_string(file) {
+        Ok(text) => toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display())),
+        Err(_) => Ok(BTreeMap::new()),
+    }
+}
+
 /// The results that there are, in the order of the servers.
-fn validations(servers: &[Server], results: &Path, notes: &Path) -> Result<Vec<Validation>, String> {
-    let notes = server::notes(notes)?;
+fn validations(servers: &[ExperimentFile], results: &Path, notes: &Path) -> Result<Vec<Validation>, String> {
+    let notes = self::notes(notes)?;
     let mut found = Vec::new();
     for server in servers {
         let report = read_validation(&results.join(&server.name)).map_err(|error| error.to_string())?;
@@ -145,10 +138,11 @@ fn validations(servers: &[Server], results: &Path, notes: &Path) -> Result<Vec<V
 mod tests {
     use super::*;
 
-    fn server(command: &str) -> Server {
-        Server {
+    fn server(command: &str) -> ExperimentFile {
+        ExperimentFile {
             name: "one".into(),
-            file: "one.toml".into(),
+            path: "one.toml".into(),
+            text: String::new(),
             question: "Does it hold?".into(),
             command: Some(command.into()),
         }
@@ -178,9 +172,19 @@ mod tests {
     }
 
     #[test]
+    fn notes_are_optional_and_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("notes.toml");
+        assert!(notes(&file).unwrap().is_empty());
+        fs::write(&file, "node = \"\"\"\nOne loop.\n\"\"\"\n").unwrap();
+        assert_eq!(notes(&file).unwrap()["node"].trim(), "One loop.");
+        fs::write(&file, "node = [").unwrap();
+        assert!(notes(&file).is_err());
+    }
+
+    #[test]
     fn an_unknown_name_lists_the_known_ones() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let error = series(&root, &["no-such-server".into()], &[]).unwrap_err();
+        let error = series(&crate::common::root(), &["no-such-server".into()], &[]).unwrap_err();
         assert!(error.contains("nginx-gzip") && error.contains("node"), "{error}");
     }
 }

@@ -1,18 +1,46 @@
-//! What the sections share: the number of rounds, the median over them, and the program that is measured.
+//! What the sections share: the number of rounds, the median over them, the program that is measured, and how a series ends.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use kendall_stats::number::significant;
 
 /// Rounds in which both sides of a ratio run.
 pub(crate) const ROUNDS: usize = 3;
 
-/// The program that is measured: the release build beside this one.
+/// The variable of the environment that names the program that is measured.
+const PROGRAM: &str = "KENDALL_PROGRAM";
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the sources are where they were compiled")
+}
+
+/// The exit status of a series, given the names of those that failed, or the reason why it could not begin.
+pub(crate) fn status(series: Result<Vec<String>, String>) -> ExitCode {
+    match series {
+        Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
+        Ok(failed) => {
+            eprintln!("No result of {}; the reason is above.", failed.join(", "));
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The program that is measured: the release build beside this one, or the one that the environment names.
 ///
 /// # Panics
 /// Where it is not built.
 pub(crate) fn kendall() -> PathBuf {
+    if let Some(program) = env::var_os(PROGRAM) {
+        return program.into();
+    }
     let own = env::current_exe().expect("a program knows its path");
     let program = own.with_file_name("kendall");
     assert!(

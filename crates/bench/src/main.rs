@@ -4,7 +4,8 @@
 //! fast CurveCP is beside QUIC and how it shares a link with TCP, how many customers a second the simulator serves, and how soon
 //! a report is there and answers its reader. Prints, and writes `docs/benchmarks.md`.
 //!
-//! `kendall-bench accuracy` measures instead how right predictions are, and writes `docs/accuracy.md`.
+//! `kendall-bench accuracy` measures instead how right predictions are, and writes `docs/accuracy.md`. `kendall-bench experiments` runs
+//! the experiments of the repository, and writes `docs/results.md`.
 //!
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
 //! ratios between the sides of the same round.
@@ -27,6 +28,8 @@ mod course;
 mod curve;
 mod curve_links;
 mod digest;
+mod experiment_file;
+mod experiments;
 mod formulas;
 mod generator;
 mod link;
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some((accuracy::WORD, rest)) => return accuracy::run(rest),
+        Some((experiments::WORD, rest)) => return experiments::run(rest),
         _ => {}
     }
     // With names of sections only those are measured, and nothing is written.

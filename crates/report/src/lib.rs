@@ -19,6 +19,7 @@ pub mod picture;
 mod plot;
 pub mod resources;
 pub mod script;
+mod sentences;
 mod style;
 mod svg;
 pub mod terminal;
@@ -35,6 +36,7 @@ pub use page_file::{
 pub use paper::paper;
 #[cfg(feature = "png")]
 pub use paper::{PaintError, Painter};
+pub use sentences::Sentences;
 pub use style::{STYLE, UPLOT_CSS, UPLOT_JS};
 pub use traffic::{flows_figures, flows_page, flows_text};
 pub use validation::{validation_figures, validation_page, validation_text};

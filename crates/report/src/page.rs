@@ -12,6 +12,7 @@ use kendall_station::{Answer, Estimate};
 
 use crate::figure::{self, Figure, Named};
 use crate::resources::Section;
+use crate::sentences::Sentences;
 use crate::terminal;
 use crate::traffic::link_figures;
 use crate::trial_view;
@@ -22,21 +23,11 @@ use kendall_analysis::link;
 use kendall_analysis::machine_limits;
 use kendall_analysis::relative::relative;
 use kendall_analysis::replay;
-use kendall_analysis::{Finding, Severity, findings};
 use kendall_analysis::{LeftOut, Modelled, Modelling, Point, Report, TrialLine, WarmupBy};
 use kendall_stats::number::{NONE, difference, list, percent, significant, time};
 
-/// How many reasons to doubt stand on the first screen; the rest unfold there.
-const DOUBTS_AT_ONCE: usize = 6;
-/// How many sentences answer the question on the first screen.
-const ANSWER_SENTENCES: usize = 3;
-
 /// The page of a report, as HTML.
 pub fn page(report: &Report) -> String {
-    let mut sentences = Sentences::default();
-    for finding in findings(report) {
-        sentences.add(&finding);
-    }
     let (mut loads, mut spreads) = (Vec::new(), Vec::new());
     let mut first = None;
     let mut candidates = replay::table(report);
@@ -54,7 +45,7 @@ pub fn page(report: &Report) -> String {
     let view = View {
         report,
         style: crate::style::STYLE,
-        sentences,
+        sentences: Sentences::of(report),
         first: first.expect("the figure that matters is one of all"),
         loads,
         spreads,
@@ -131,37 +122,6 @@ struct Shown {
 /// What stands between empty lines.
 fn paragraphs(text: &str) -> Vec<&str> {
     text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()).collect()
-}
-
-/// The findings in words, by where they stand on the page.
-#[derive(Default)]
-struct Sentences {
-    answers: Vec<String>,
-    more: Vec<String>,
-    notes: Vec<String>,
-    doubts: Vec<String>,
-}
-
-impl Sentences {
-    /// The doubts that are read at once: those of the whole run come before those of single trials.
-    fn doubts_at_once(&self) -> &[String] {
-        &self.doubts[..self.doubts.len().min(DOUBTS_AT_ONCE)]
-    }
-
-    /// The doubts that are shown only on request.
-    fn doubts_unfolded(&self) -> &[String] {
-        &self.doubts[self.doubts_at_once().len()..]
-    }
-
-    fn add(&mut self, finding: &Finding) {
-        let place = match finding.severity() {
-            Severity::Answer if self.answers.len() < ANSWER_SENTENCES => &mut self.answers,
-            Severity::Answer => &mut self.more,
-            Severity::Note => &mut self.notes,
-            Severity::Doubt => &mut self.doubts,
-        };
-        place.push(finding.to_string());
-    }
 }
 
 /// A column group of the table of numbers.

@@ -7,6 +7,7 @@ use super::Sample;
 use crate::axis::Axis;
 use crate::precision::{Reached, reached};
 use crate::report::expected::ExpectedAt;
+use crate::report::factor;
 use crate::rounds::by_trials;
 use crate::warmup::TooShort;
 use kendall_experiment::RunFolder;
@@ -58,8 +59,7 @@ pub(super) fn warming(run: &RunFolder, index: usize, axis: &Axis, sample: &Sampl
     TooShort::of(place(run, index, axis), &trials, run.load(index).warmup)
 }
 
-/// A combination in words: "rate 20, workers 2".
+/// A combination in words: "20/s with workers 2".
 fn place(run: &RunFolder, index: usize, axis: &Axis) -> String {
-    let settings = axis.settings(&run.combinations()[index]);
-    settings.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+    factor::place(&axis.factors(run), &axis.settings(&run.combinations()[index]))
 }

@@ -34,6 +34,7 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     // Before all else: what follows would be read as being of the server.
     let mut found: Vec<Finding> = generator_limited(report).into_iter().collect();
     found.extend(loss::overload(report).map(Finding::Overload));
+    found.extend(throughput(report));
     let losses = |notation| Some(Finding::Losses(loss::losses(report, notation)?));
     found.extend(report.notations().into_iter().filter_map(losses));
     let contrasts = contrast::contrasts(report);
@@ -151,6 +152,21 @@ fn extremes(report: &Report) -> Vec<Finding> {
         most: report.place(most),
         most_s: mean_s(most),
     }]
+}
+
+/// The extremes of the throughput, if the number of users varies. Throughput of other loads is their rate.
+fn throughput(report: &Report) -> Option<Finding> {
+    report.factors.first().filter(|factor| factor.is_load)?;
+    let per_s = |point: &&Point| point.measured.throughput_per_s.value;
+    let closed = report.points.iter().filter(|point| point.offered_per_s.is_none());
+    let least = closed.clone().min_by(|a, b| per_s(a).total_cmp(&per_s(b)))?;
+    let most = closed.max_by(|a, b| per_s(a).total_cmp(&per_s(b)))?;
+    (per_s(&most) > per_s(&least)).then(|| Finding::Throughput {
+        least: report.place(least),
+        least_per_s: per_s(&least),
+        most: report.place(most),
+        most_per_s: per_s(&most),
+    })
 }
 
 /// The verdict of the measurement on one model: the points where the two agree, and the worst miss.

@@ -28,6 +28,8 @@ pub enum Finding {
     Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
     /// The least and the largest measured mean response time over categories.
     Extremes { least: String, least_s: f64, most: String, most_s: f64 },
+    /// The least and the largest throughput of populations of users, who send only after an answer.
+    Throughput { least: String, least_per_s: f64, most: String, most_per_s: f64 },
     /// A comparison of two levels of a factor.
     Contrast(Contrast),
     /// A model that predicts the measured mean response time.
@@ -117,6 +119,7 @@ impl Finding {
             | Self::Replayed(_)
             | Self::Range { .. }
             | Self::Extremes { .. }
+            | Self::Throughput { .. }
             | Self::Contrast(_)
             | Self::Overload(_)
             | Self::Losses(_)
@@ -197,6 +200,13 @@ impl Finding {
                 write!(
                     f,
                     "The mean response time is shortest at {least}, {least_s}, and longest at {most}, {most_s}."
+                )
+            }
+            Self::Throughput { least, least_per_s, most, most_per_s } => {
+                let (least_per_s, most_per_s) = (significant(*least_per_s, 3), significant(*most_per_s, 3));
+                write!(
+                    f,
+                    "Throughput is highest at {most}, {most_per_s}/s, and lowest at {least}, {least_per_s}/s."
                 )
             }
             Self::Agreement { model, ways, agreeing, of, untold } => {

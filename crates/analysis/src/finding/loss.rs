@@ -36,16 +36,6 @@ pub struct Overloaded {
     pub response_s: f64,
     /// Whether its queue was still filling.
     pub growth: Trend,
-    pub predicted: Option<OverloadPrediction>,
-}
-
-/// What a model predicts of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
-pub struct OverloadPrediction {
-    pub model: String,
-    pub lost: f64,
-    pub response_s: f64,
 }
 
 /// The verdict of the measurement on the shares of lost requests that a model predicts. Worded by `Display`.
@@ -72,11 +62,6 @@ pub(super) fn overload(report: &Report) -> Option<Overload> {
         lost: point.measured.lost.value,
         response_s: point.measured.response.mean_s.value,
         growth: if point.growing.is_some() { Trend::Rising } else { Trend::Steady },
-        predicted: point.models.iter().find_map(|model| {
-            let (_, answer) = answers(model).next()?;
-            let (lost, response_s) = (answer.lost.value, answer.response.mean_s.value);
-            Some(OverloadPrediction { model: model.notation.clone(), lost, response_s })
-        }),
     };
     let stations = limited().filter(|point| report.place_in_group(point) == load).map(station).collect();
     Some(Overload { load, offered: offered(most), stations })
@@ -136,44 +121,31 @@ fn verdict(measured: Estimate, predicted: Estimate) -> Agreement {
     compare(measured, predicted)
 }
 
+/// The first station has a whole clause, and each further one its two numbers only. [`Losses`] says what models predict.
 impl fmt::Display for Overload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "At {}, {} times what the servers can do, ", self.load, significant(self.offered, 2))?;
-        for (at, station) in self.stations.iter().take(MOST).enumerate() {
-            let separator = if at > 0 { "; " } else { "" };
-            write!(f, "{separator}{station}")?;
+        for (at, Overloaded { group, lost, response_s, growth }) in
+            self.stations.iter().take(MOST).enumerate()
+        {
+            let (share, others) = match *lost > 0.0 {
+                true => (percent(*lost), "the others"),
+                false => ("none".to_owned(), "they"),
+            };
+            let with = if group.is_empty() { String::new() } else { format!(" with {group}") };
+            match at {
+                0 => write!(f, "{share} of the requests are lost{with}, and ")?,
+                _ => write!(f, ";{with}: {share}, and ")?,
+            }
+            match (growth, at) {
+                (Trend::Rising, _) => f.write_str("response times grow while the trials run")?,
+                (Trend::Steady, 0) => write!(f, "{others} take {} on average", time(*response_s))?,
+                (Trend::Steady, _) => f.write_str(&time(*response_s))?,
+            }
         }
         match self.stations.len().saturating_sub(MOST) {
             0 => f.write_str("."),
             more => write!(f, "; the table has {more} more."),
-        }
-    }
-}
-
-impl fmt::Display for Overloaded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { group, lost, response_s, growth, predicted } = self;
-        let with = if group.is_empty() { String::new() } else { format!(" with {group}") };
-        let lost_share = if *lost > 0.0 {
-            format!("{} of the requests are lost{with}", percent(*lost))
-        } else {
-            format!("no request is lost{with}")
-        };
-        let (rest, took) = (if *lost > 0.0 { "the others" } else { "they" }, time(*response_s));
-        match (growth, predicted) {
-            (Trend::Steady, Some(OverloadPrediction { model, lost, .. })) => {
-                let lost = percent(*lost);
-                write!(f, "{lost_share} ({model} predicts {lost}), and {rest} take {took} on average")
-            }
-            (Trend::Steady, None) => write!(f, "{lost_share}, and {rest} take {took} on average"),
-            (Trend::Rising, _) => {
-                write!(
-                    f,
-                    "{lost_share} so far, and response times grow while the trials run, {took} on average"
-                )?;
-                let Some(OverloadPrediction { model, response_s, .. }) = predicted else { return Ok(()) };
-                write!(f, " ({model} predicts {} in the steady state)", time(*response_s))
-            }
         }
     }
 }

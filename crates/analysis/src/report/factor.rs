@@ -56,8 +56,39 @@ pub fn words(factors: &[Factor], settings: &[(String, String)]) -> String {
     factors.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
+/// Where settings are, in words: "80/s", or "80/s with length 3" with several factors. The first factor needs no name where it has
+/// a unit. Empty without factors.
+pub fn place(factors: &[Factor], settings: &[(String, String)]) -> String {
+    let Some((Factor { name, unit, .. }, others)) = factors.split_first() else { return String::new() };
+    let value = with_unit(value_of(settings, name), unit);
+    let first = if unit.is_empty() { format!("{name} {value}") } else { value };
+    let others = words(others, settings);
+    if others.is_empty() { first } else { format!("{first} with {others}") }
+}
+
 /// A value with its unit: "80/s", "20 ms".
 pub fn with_unit(value: &str, unit: &str) -> String {
     let space = if unit.is_empty() || unit.starts_with(['/', '%']) { "" } else { " " };
     format!("{value}{space}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_names_a_factor_only_where_no_unit_does() {
+        let factor = |name: &str, unit: &str| Factor {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            kind: FactorKind::Number,
+            is_load: false,
+            values: Vec::new(),
+        };
+        let settings =
+            [("rate", "40"), ("workers", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(place(&[factor("rate", "/s"), factor("workers", "")], &settings), "40/s with workers 2");
+        assert_eq!(place(&[factor("workers", "")], &settings), "workers 2");
+        assert_eq!(place(&[], &settings), "");
+    }
 }

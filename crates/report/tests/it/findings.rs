@@ -135,6 +135,20 @@ fn a_calm_report_answers_and_has_no_doubt() {
 }
 
 #[test]
+fn users_without_a_rate_have_their_throughput_reported() {
+    let closed = |report: &mut Report| {
+        report.factors[0] =
+            Factor { name: "users".to_owned(), unit: String::new(), ..report.factors[0].clone() };
+        for (point, (users, per_s)) in report.points.iter_mut().zip([(1, 90.0), (2, 181.0), (3, 179.0)]) {
+            point.settings = vec![("users".to_owned(), users.to_string())];
+            (point.offered_per_s, point.utilisation_offered) = (None, None);
+            point.measured.throughput_per_s = Estimate::exact(per_s);
+        }
+    };
+    assert_says(closed, "Throughput is highest at users 2, 181/s, and lowest at users 1, 90.0/s.");
+}
+
+#[test]
 fn a_miss_names_its_size_and_the_assumption_that_broke() {
     assert_says(
         |report| {
