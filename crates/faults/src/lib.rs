@@ -1,0 +1,6 @@
+//! The fault campaign: starts each system under load, injects faults from a seed, and checks that no acknowledged work is lost, no
+//! answer is wrong, other clients are served, and the system recovers.
+//!
+//! For developers: it is not part of a release.
+
+pub mod subjects;
