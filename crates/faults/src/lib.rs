@@ -3,4 +3,7 @@
 //!
 //! For developers: it is not part of a release.
 
+pub mod campaign;
+pub mod case;
+pub mod faults;
 pub mod subjects;

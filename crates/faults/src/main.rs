@@ -1,24 +1,68 @@
-//! `kendall-faults PROGRAM [SYSTEM]`: starts each system, loads it for two seconds and prints what the load counted.
+//! `kendall-faults`: runs the campaign, with options as `--seed 7`; see [`OPTIONS`].
 
-use std::env;
-use std::path::Path;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{env, thread};
 
-use kendall_faults::subjects::{Running, SUBJECTS, Scene, Subject};
+use kendall_faults::campaign::{Campaign, run_case};
 
-fn main() -> Result<(), String> {
-    let mut arguments = env::args().skip(1);
-    let program = arguments.next().ok_or("name the program kendall")?;
-    let only = arguments.next();
-    let chosen = |subject: &&Subject| only.as_ref().is_none_or(|only| only == subject.name);
-    for subject in SUBJECTS.iter().filter(chosen) {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let scene = Scene::new(Path::new(&program), folder.path())?;
-        let Some(running) = Running::start(subject, scene)? else { continue };
-        let client = running.client();
-        let (n, outcome) = client.probe();
-        let counts = client.load(20.0, Duration::from_secs(2)).finish();
-        println!("{}: {outcome:?}, {:?}, {counts:?}", subject.name, client.check_kept(n));
+/// What the program takes.
+const OPTIONS: &str = "kendall-faults [--program KENDALL] [--seed N] [--cases N] [--case N] [--systems \"A B\"] [--faults \"A B\"] \
+                       [--jobs N] [--results FILE]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let ended = match arguments.split_first() {
+        Some((first, rest)) if first == "case" => run_case(rest).map(|result| {
+            println!("{result}");
+            0
+        }),
+        _ => campaign(&arguments).and_then(|campaign| campaign.run().map_err(|error| error.to_string())),
+    };
+    match ended {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(failed) => {
+            eprintln!("{failed} cases failed");
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("{why}\n{OPTIONS}");
+            ExitCode::from(2)
+        }
     }
-    Ok(())
+}
+
+fn campaign(arguments: &[String]) -> Result<Campaign, String> {
+    let own = env::current_exe().map_err(|error| error.to_string())?;
+    let mut campaign = Campaign {
+        program: own.with_file_name("kendall"),
+        seed: 21,
+        cases: 520,
+        only: None,
+        systems: Vec::new(),
+        faults: Vec::new(),
+        // A case mostly waits.
+        jobs: 2 * thread::available_parallelism().map_or(1, usize::from),
+        results: PathBuf::from("target/faults/results.jsonl"),
+    };
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
+        let number = || value.parse::<u64>().map_err(|error| format!("{name} {value}: {error}"));
+        let names = || value.split_whitespace().map(str::to_owned).collect();
+        match name.as_str() {
+            "--program" => campaign.program = value.into(),
+            "--seed" => campaign.seed = number()?,
+            "--cases" => campaign.cases = number()?,
+            "--case" => campaign.only = Some(number()?),
+            "--systems" => campaign.systems = names(),
+            "--faults" => campaign.faults = names(),
+            "--jobs" => campaign.jobs = number()?.max(1) as usize,
+            "--results" => campaign.results = value.into(),
+            _ => return Err(format!("{name} is not an option")),
+        }
+    }
+    campaign.program = campaign.program.canonicalize().map_err(|error| {
+        format!("{}: {error}; run cargo build --package kendall", campaign.program.display())
+    })?;
+    Ok(campaign)
 }

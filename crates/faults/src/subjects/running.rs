@@ -170,6 +170,16 @@ impl Running {
         &self.scene
     }
 
+    /// Whether its clients send datagrams.
+    pub fn has_datagrams(&self) -> bool {
+        self.subject.datagrams
+    }
+
+    /// The command of a valid client in another scene.
+    pub fn probe_in(&self, scene: &Scene) -> Command {
+        (self.subject.probe)(scene, self.numbers.fetch_add(1, Relaxed))
+    }
+
     /// A client, which may be used by another thread.
     pub fn client(&self) -> Client {
         Client { subject: self.subject, scene: self.scene.clone(), numbers: self.numbers.clone() }

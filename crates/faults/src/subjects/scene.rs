@@ -12,6 +12,7 @@ use kendall_testbed::free_port;
 pub const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Where a case runs: a folder, whose `disk` holds what a system stores, and ports.
+#[derive(Clone, Debug)]
 pub struct Scene {
     /// The program `kendall`.
     pub program: PathBuf,
