@@ -6,4 +6,5 @@
 pub mod campaign;
 pub mod case;
 pub mod faults;
+pub mod page;
 pub mod subjects;

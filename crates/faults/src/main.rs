@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::{env, thread};
+use std::{env, fs, thread};
 
-use kendall_faults::campaign::{Campaign, run_case};
+use kendall_faults::campaign::{Campaign, read, run_case};
+use kendall_faults::page::page;
 
 /// What the program takes.
 const OPTIONS: &str = "kendall-faults [--program KENDALL] [--seed N] [--cases N] [--case N] [--systems \"A B\"] [--faults \"A B\"] \
-                       [--jobs N] [--results FILE]";
+                       [--jobs N] [--results FILE] [--page FILE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
             println!("{result}");
             0
         }),
-        _ => campaign(&arguments).and_then(|campaign| campaign.run().map_err(|error| error.to_string())),
+        _ => campaign(&arguments),
     };
     match ended {
         Ok(0) => ExitCode::SUCCESS,
@@ -32,7 +33,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn campaign(arguments: &[String]) -> Result<Campaign, String> {
+/// Runs a campaign, and returns the number of cases that failed.
+fn campaign(arguments: &[String]) -> Result<usize, String> {
+    let mut to_page = None;
     let own = env::current_exe().map_err(|error| error.to_string())?;
     let mut campaign = Campaign {
         program: own.with_file_name("kendall"),
@@ -58,11 +61,18 @@ fn campaign(arguments: &[String]) -> Result<Campaign, String> {
             "--faults" => campaign.faults = names(),
             "--jobs" => campaign.jobs = number()?.max(1) as usize,
             "--results" => campaign.results = value.into(),
+            "--page" => to_page = Some(value),
             _ => return Err(format!("{name} is not an option")),
         }
     }
     campaign.program = campaign.program.canonicalize().map_err(|error| {
         format!("{}: {error}; run cargo build --package kendall", campaign.program.display())
     })?;
-    Ok(campaign)
+    let to_text = |error: std::io::Error| error.to_string();
+    let failed = campaign.run().map_err(to_text)?;
+    if let Some(path) = to_page {
+        let results = read(&campaign.results).map_err(to_text)?;
+        fs::write(path, page(&results, campaign.seed)).map_err(to_text)?;
+    }
+    Ok(failed)
 }

@@ -118,20 +118,23 @@ pub(super) const MEMORY_LIMIT: Fault = Fault {
 struct MemoryGroup {
     parent: PathBuf,
     path: PathBuf,
+    limit: PathBuf,
+    unlimited: &'static str,
     id: u32,
 }
 
 impl MemoryGroup {
     fn new(id: u32, limit: u64) -> std::io::Result<Self> {
-        let (parent, name) = match Path::new("/sys/fs/cgroup/memory").is_dir() {
-            true => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-            false => ("/sys/fs/cgroup", "memory.max"),
+        let (parent, name, unlimited) = match Path::new("/sys/fs/cgroup/memory").is_dir() {
+            true => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "-1"),
+            false => ("/sys/fs/cgroup", "memory.max", "max"),
         };
         let parent = PathBuf::from(parent);
         // Its name is drawn: other campaigns may run beside this one.
         let folder = tempfile::Builder::new().prefix("kendall-faults-").tempdir_in(&parent)?;
-        let group = Self { path: folder.keep(), parent, id };
-        fs::write(group.path.join(name), limit.to_string())?;
+        let path = folder.keep();
+        let group = Self { limit: path.join(name), path, parent, unlimited, id };
+        fs::write(&group.limit, limit.to_string())?;
         fs::write(group.path.join("cgroup.procs"), id.to_string())?;
         Ok(group)
     }
@@ -139,6 +142,8 @@ impl MemoryGroup {
 
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
+        // Programs that the process has started meanwhile stay in the group.
+        let _ = fs::write(&self.limit, self.unlimited);
         // It fails for a process that has ended, which is no longer in the group.
         let _ = fs::write(self.parent.join("cgroup.procs"), self.id.to_string());
         let begun = Instant::now();

@@ -87,8 +87,12 @@ impl Running {
         let parts = parts.iter().map(|part| RunningPart { role: part.role, child: None }).collect();
         let numbers = Arc::default();
         let mut running = Self { subject, scene: scene.into(), parts, numbers, database, nats };
-        for at in 0..running.parts.len() {
-            running.start_part(at)?;
+        let begun = Instant::now();
+        // A database rejects calls for a moment after its start, and a server without its store does not start.
+        while let Err(why) = running.start_again() {
+            if running.database.is_none() || begun.elapsed() > LIMIT {
+                return Err(why);
+            }
         }
         Ok(Some(running))
     }
@@ -168,6 +172,11 @@ impl Running {
     /// Where it runs.
     pub fn scene(&self) -> &Arc<Scene> {
         &self.scene
+    }
+
+    /// The name of the system.
+    pub fn name(&self) -> &'static str {
+        self.subject.name
     }
 
     /// Whether its clients send datagrams.
