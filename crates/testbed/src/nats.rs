@@ -70,13 +70,25 @@ impl Nats {
         }
     }
 
-    /// Stops the server with SIGSTOP: it keeps its connections, and says nothing.
+    /// Stops the server with SIGSTOP: it keeps its connections, and says nothing until [`Nats::resume`].
     ///
     /// # Panics
     /// Where it is not running.
     pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Continues a paused server.
+    ///
+    /// # Panics
+    /// Where it is not running.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
         let child = self.child.as_ref().expect("it runs");
-        kill_process(Pid::from_child(child), Signal::STOP).expect("it is our process");
+        kill_process(Pid::from_child(child), signal).expect("it is our process");
     }
 
     /// The folder of its files.
