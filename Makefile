@@ -85,11 +85,15 @@ fuzz:
 	@./tools/install fuzz
 	./tools/fuzz $(or $(FOR),60s) $(ONLY)
 
-# Hostile input, ten times the cases of `make test` from a seed that the clock draws: on the command line, in files, secrets, sockets and
-# pages. A failing case prints the command that repeats it: make faults SEED=7 CASE='files 17'.
+# The fault campaign (docs/faults.md), which goes on where it was interrupted if SEED is given, and hostile input, ten times the cases of
+# `make test`, both from a seed that the clock draws. A failing case prints the command that repeats it:
+# make faults SEED=7 CASE='files 17', make faults SEED=7 CASE='campaign 17'. `make faults CASES=1000` for a longer campaign.
 faults: export KENDALL_FAULTS_SEED := $(or $(SEED),$(shell date +%s))
 faults: export KENDALL_FAULTS_TIMES := $(or $(TIMES),10)
 faults: export KENDALL_FAULTS_CASE := $(CASE)
 faults:
-	@./tools/install
+	@./tools/install test
+	cargo build --release --locked --package kendall --package kendall-faults
+	./target/release/kendall-faults --seed $$KENDALL_FAULTS_SEED --cases $(or $(CASES),520) \
+		$(if $(CASE),--only "$(CASE)",--page docs/faults.md)
 	cargo test --package kendall --locked --bin kendall --test it -- hostile:: --nocapture

@@ -8,7 +8,7 @@ use kendall_faults::campaign::{Campaign, read, run_case};
 use kendall_faults::page::page;
 
 /// What the program takes.
-const OPTIONS: &str = "kendall-faults [--program KENDALL] [--seed N] [--cases N] [--case N] [--systems \"A B\"] [--faults \"A B\"] \
+const OPTIONS: &str = "kendall-faults [--program KENDALL] [--seed N] [--cases N] [--only \"campaign N\"] [--systems \"A B\"] [--faults \"A B\"] \
                        [--jobs N] [--results FILE] [--page FILE]";
 
 fn main() -> ExitCode {
@@ -56,7 +56,13 @@ fn campaign(arguments: &[String]) -> Result<usize, String> {
             "--program" => campaign.program = value.into(),
             "--seed" => campaign.seed = number()?,
             "--cases" => campaign.cases = number()?,
-            "--case" => campaign.only = Some(number()?),
+            "--only" => match value.strip_prefix("campaign ") {
+                Some(number) => {
+                    campaign.only = Some(number.parse().map_err(|_| format!("{value} is not a case"))?)
+                }
+                // A case of hostile input.
+                None => return Ok(0),
+            },
             "--systems" => campaign.systems = names(),
             "--faults" => campaign.faults = names(),
             "--jobs" => campaign.jobs = number()?.max(1) as usize,

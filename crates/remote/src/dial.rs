@@ -38,6 +38,18 @@ pub struct NoAnswer {
 /// # Errors
 /// [`RemoteError::Address`] where the host's address is not known, [`RemoteError::Curve`].
 pub async fn dial(host: &Host, keys: &KeyDirectory) -> Result<Dialled, RemoteError> {
+    dial_with(host, keys, MessageConfig::default()).await
+}
+
+/// The same, with other limits of the connection, such as the time without an answer after which it is lost.
+///
+/// # Errors
+/// As for [`dial`].
+pub async fn dial_with(
+    host: &Host,
+    keys: &KeyDirectory,
+    message: MessageConfig,
+) -> Result<Dialled, RemoteError> {
     let unknown = |source| RemoteError::Address { address: host.address.clone(), source };
     let mut addresses: Vec<SocketAddr> = lookup_host(&host.address).await.map_err(unknown)?.collect();
     if addresses.is_empty() {
@@ -54,7 +66,7 @@ pub async fn dial(host: &Host, keys: &KeyDirectory) -> Result<Dialled, RemoteErr
         addresses,
         extension: None,
         capabilities: Default::default(),
-        message: MessageConfig::default(),
+        message,
     })?;
     let connection = stream.connection().clone();
     let client = format!("{:?}", keys.public_key());

@@ -23,7 +23,7 @@ mod session;
 mod wire;
 
 pub use authorized::{AuthorizedClient, AuthorizedKeys};
-pub use dial::{Dialled, NoAnswer, dial};
+pub use dial::{Dialled, NoAnswer, dial, dial_with};
 pub use error::RemoteError;
 pub use hosts::{Host, Hosts, public_key};
 pub use operand::Operand;

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use kendall_curve::curvecp::MessageConfig;
 use kendall_curve::{Endpoint, KeyDirectory, Stream};
 use kendall_remote::opening::{Hello, REFUSED, Service, VERSION, decode_refused};
-use kendall_remote::{Dialled, Host, dial};
+use kendall_remote::{Dialled, Host, dial_with};
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{sleep, timeout};
 
@@ -21,6 +22,9 @@ use crate::{offload, packet, routes};
 /// The pauses between attempts to connect: the first, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// The connection is lost after this time without an answer: a server that was killed and started again does not know it.
+const SILENCE: Duration = Duration::from_secs(15);
 
 /// How long the last packets may take when the tunnel ends.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -115,7 +119,12 @@ async fn hold(
 
 /// Opens a connection and waits for addresses.
 async fn open(settings: &ClientSettings, slot: &mut Option<Endpoint>) -> Result<Opened, TunnelError> {
-    let dialled = dial(&settings.host, &settings.keys).await?;
+    let limits = MessageConfig {
+        idle_timeout: Some(SILENCE),
+        keep_alive: Some(SILENCE / 3),
+        ..MessageConfig::default()
+    };
+    let dialled = dial_with(&settings.host, &settings.keys, limits).await?;
     let no_answer = dialled.no_answer();
     let connection = dialled.connection().clone();
     let Dialled { endpoint, stream, .. } = dialled;

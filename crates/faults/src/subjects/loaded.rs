@@ -175,7 +175,9 @@ pub(super) fn probe(scene: &Scene, url: &str, n: u64) -> Command {
 pub(super) fn judge(_: &Scene, _: u64, output: &Output) -> Outcome {
     match ended(output) {
         Some([answered, 0, 0, 0, 0]) if answered > 0 => Outcome::Right,
-        Some([_, 0, ..]) => Outcome::Failed(complaint(output)),
+        Some([answered, 0, refused, timed_out, unanswered]) => Outcome::Failed(format!(
+            "{answered} answered, {refused} refused, {timed_out} timed out, {unanswered} unanswered"
+        )),
         Some([_, wrong, ..]) => Outcome::Wrong(format!("{wrong} wrong answers")),
         None => Outcome::Failed(complaint(output)),
     }
