@@ -1,14 +1,16 @@
-//! `kendall-faults`: runs the campaign, with options as `--seed 7`; see [`OPTIONS`].
+//! `kendall-faults`: runs the campaign, with options as `--seed 7`, or `kendall-faults soak` a soak; see [`OPTIONS`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, thread};
 
 use kendall_faults::campaign::{Campaign, run_case};
+use kendall_faults::soak;
 
 /// What the program takes.
 const OPTIONS: &str = "kendall-faults [--program KENDALL] [--seed N] [--cases N] [--case N] [--systems \"A B\"] [--faults \"A B\"] \
-                       [--jobs N] [--results FILE]";
+                       [--jobs N] [--results FILE]\n\
+                       kendall-faults soak [--program KENDALL] [--for 1h] [--seed N] [--one-by-one] [SYSTEM...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -17,12 +19,13 @@ fn main() -> ExitCode {
             println!("{result}");
             0
         }),
+        Some((first, rest)) if first == soak::WORD => soak::run(rest),
         _ => campaign(&arguments).and_then(|campaign| campaign.run().map_err(|error| error.to_string())),
     };
     match ended {
         Ok(0) => ExitCode::SUCCESS,
         Ok(failed) => {
-            eprintln!("{failed} cases failed");
+            eprintln!("{failed} failed");
             ExitCode::FAILURE
         }
         Err(why) => {

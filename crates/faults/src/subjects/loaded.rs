@@ -90,6 +90,33 @@ fn page(address: &str) -> Vec<String> {
     [address, "--expect-text", "kendall"].map(str::to_owned).into()
 }
 
+/// A server that is not kendall's, for what it does to the generator. It is not one of the systems.
+pub const NGINX: Subject = Subject {
+    name: "nginx",
+    system: "nginx",
+    prepare: |scene| {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path disk/{kind};"));
+        let text = format!(
+            "daemon off; master_process off; pid disk/pid; error_log stderr notice;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ access_log off; keepalive_requests 1000000000; {}\n\
+             server {{ listen {}; location / {{ return 200 \"ok\"; }} }} }}\n",
+            temporary.concat(),
+            scene.address
+        );
+        fs::write(scene.path("nginx.conf"), text).map_err(|error| error.to_string())
+    },
+    parts: |scene| {
+        let mut command = scene.command("nginx");
+        command.arg("-p").arg(&scene.folder).args(["-c", "nginx.conf", "-e", "stderr"]);
+        vec![Part { role: "server", command, ready: "event method" }]
+    },
+    requests: Requests::Url(|scene| url(format!("http://{}/", scene.address))),
+    probe: |scene, n| probe(scene, &format!("http://{}/", scene.address), n),
+    ..REVERSE
+};
+
 /// Searches that two workers share.
 pub(super) const CLUSTER: Subject = Subject {
     name: "cluster",
