@@ -14,7 +14,7 @@ pub(super) const REVERSE: Subject = Subject {
     peer: None,
     datagrams: false,
     prepare: |_| Ok(()),
-    parts: |scene| vec![server(scene, &["reverse", "--workers", "2"])],
+    parts: |scene| vec![server(scene, &["reverse", "--workers", "2", "--cache-entries", "4096"])],
     requests: Requests::Url(|scene| url(format!("reverse://{}?difficulty=20000", scene.address))),
     probe: |scene, n| probe(scene, &format!("reverse://{}?difficulty=20000", scene.address), n),
     judge,
