@@ -1,6 +1,6 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo install test lint book wheel release bench accuracy experiments soak fuzz faults
+.PHONY: demo install test lint book wheel release bench accuracy experiments soak fuzz miri faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -72,11 +72,13 @@ experiments:
 	cargo build --release --locked --package kendall --package kendall-bench
 	./target/release/kendall-bench experiments $(ONLY)
 
-# An hour at 20,000 requests a second: the generator's memory must not grow. `make soak FOR=10m` for less.
+# An hour of mixed load on each server, all at the same time, with memory, descriptors, response times and logs watched; writes
+# docs/soak.md. `make soak FOR=10m` for less, `make soak ONLY="hold chat"` for some, which writes nothing, and
+# `make soak OPTIONS=--one-by-one` for an hour each.
 soak:
-	@./tools/install bench
-	cargo build --release --locked --package kendall
-	./tools/soak $(or $(FOR),1h)
+	@./tools/install test
+	cargo build --release --locked --package kendall --package kendall-faults
+	./target/release/kendall-faults soak --for $(or $(FOR),1h) --seed $(or $(SEED),1) $(OPTIONS) $(ONLY)
 
 # Every fuzz target for a minute, by libFuzzer. `make fuzz FOR=10m` for more, `make fuzz ONLY="packet copy"` for some, and
 # `make fuzz FOR=1h CASES=10000000` until that many inputs.
@@ -84,6 +86,11 @@ fuzz: export FUZZ_CASES := $(CASES)
 fuzz:
 	@./tools/install fuzz
 	./tools/fuzz $(or $(FOR),60s) $(ONLY)
+
+# The tests of `unsafe` code that Miri can run, by Miri in a pinned nightly Rust, which this installs: some minutes.
+miri:
+	@./tools/install
+	./tools/miri
 
 # The fault campaign (docs/faults.md), which goes on where it was interrupted if SEED is given, and hostile input, ten times the cases of
 # `make test`, both from a seed that the clock draws. A failing case prints the command that repeats it:

@@ -129,6 +129,31 @@ mod tests {
     }
 
     #[test]
+    fn secrets_erase_themselves_and_have_no_debug_output() {
+        fn erases<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+        let clear = crate::protocol::ClearPassword::new("correct horse").unwrap();
+        let token = crate::protocol::Secret([7; 32]);
+        let verifier = scram::Verifier::new("correct horse", Stretch::Off);
+        erases(&clear);
+        erases(&token);
+        erases(&verifier);
+        let server = Passwords::new();
+        let name = Name::new("alice").unwrap();
+        let shown = [
+            format!("{clear:?}"),
+            format!("{token:?}"),
+            format!("{verifier:?}"),
+            format!("{:?}", Registration::start("correct horse").0),
+            format!("{:?}", LogIn::start("correct horse").0),
+            format!("{:?}", registered(&server, "correct horse")),
+            format!("{:?}", Record::argon2id(&name, server.hashers().hash("correct horse"))),
+        ];
+        for text in shown {
+            assert!(text.contains("(…)") && !text.contains("horse") && !text.contains('['), "{text}");
+        }
+    }
+
+    #[test]
     fn only_the_right_password_enters() {
         let server = Passwords::new();
         let record = registered(&server, "correct horse");

@@ -3,6 +3,7 @@
 use clap::Args;
 use kendall_chat::password::Stretch;
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::failure::worded;
 use crate::known::safety_number;
@@ -87,7 +88,7 @@ pub(crate) async fn login(user: &User, Login { place }: Login) -> anyhow::Result
 }
 
 /// Makes an account at the server and keeps it in the profile; the account, and the password that was asked for.
-pub(crate) async fn make(user: &User, account: Account) -> anyhow::Result<(Account, String)> {
+pub(crate) async fn make(user: &User, account: Account) -> anyhow::Result<(Account, Zeroizing<String>)> {
     user.profile.check_unused()?;
     let mut client = connect(&account).await?;
     let password = user.new_password()?;
@@ -96,7 +97,7 @@ pub(crate) async fn make(user: &User, account: Account) -> anyhow::Result<(Accou
 }
 
 /// Enters an account that exists, and keeps it in the profile.
-pub(crate) async fn enter(user: &User, account: Account) -> anyhow::Result<(Account, String)> {
+pub(crate) async fn enter(user: &User, account: Account) -> anyhow::Result<(Account, Zeroizing<String>)> {
     user.profile.check_unused()?;
     let password = user.password(&account)?;
     let mut client = connect(&account).await?;
@@ -105,7 +106,11 @@ pub(crate) async fn enter(user: &User, account: Account) -> anyhow::Result<(Acco
     keep(user, Account { name: entered.name, ..account }, password)
 }
 
-fn keep(user: &User, account: Account, password: String) -> anyhow::Result<(Account, String)> {
+fn keep(
+    user: &User,
+    account: Account,
+    password: Zeroizing<String>,
+) -> anyhow::Result<(Account, Zeroizing<String>)> {
     user.profile.create(&account)?;
     introduce(user, &account)?;
     Ok((account, password))

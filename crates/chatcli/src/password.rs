@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use zeroize::Zeroizing;
 
 /// The shortest password that a new account may have: NIST SP 800-63B, section 5.1.1.1.
 const SHORTEST: usize = 8;
@@ -12,18 +13,19 @@ const SHORTEST: usize = 8;
 const MOST_FILE_BYTES: u64 = 1_000_000;
 
 /// Asks for a password.
-pub(crate) fn read(file: Option<&Path>, question: &str) -> anyhow::Result<String> {
+pub(crate) fn read(file: Option<&Path>, question: &str) -> anyhow::Result<Zeroizing<String>> {
     match file {
         Some(file) => from_file(file),
         None if io::stdin().is_terminal() => {
-            rpassword::prompt_password(format!("{question}: ")).context("cannot read the password")
+            let password = rpassword::prompt_password(format!("{question}: "));
+            password.map(Zeroizing::new).context("cannot read the password")
         }
         None => bail!("there is no terminal to ask for the password: name a file with --password-file"),
     }
 }
 
 /// Asks for a new password, at a terminal twice.
-pub(crate) fn read_new(file: Option<&Path>) -> anyhow::Result<String> {
+pub(crate) fn read_new(file: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
     let password = read(file, "New password")?;
     let length = password.chars().count();
     ensure!(length >= SHORTEST, "the password has {length} characters: it needs at least {SHORTEST}");
@@ -33,12 +35,13 @@ pub(crate) fn read_new(file: Option<&Path>) -> anyhow::Result<String> {
     Ok(password)
 }
 
-fn from_file(file: &Path) -> anyhow::Result<String> {
+fn from_file(file: &Path) -> anyhow::Result<Zeroizing<String>> {
     let text = kendall_files::read_text(file, MOST_FILE_BYTES)
+        .map(Zeroizing::new)
         .with_context(|| format!("cannot read the password file {}", file.display()))?;
     let password = text.lines().next().unwrap_or_default();
     ensure!(!password.is_empty(), "the first line of {} is empty: write the password there", file.display());
-    Ok(password.to_owned())
+    Ok(Zeroizing::new(password.to_owned()))
 }
 
 #[cfg(test)]

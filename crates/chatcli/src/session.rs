@@ -11,6 +11,7 @@ use kendall_chat::password::Stretch;
 use kendall_talk::PeerTransport;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
 use crate::failure::worded;
 use crate::password;
@@ -37,7 +38,7 @@ impl User {
     ///
     /// # Errors
     /// Fails where it can be neither read nor asked for.
-    pub fn password(&self, account: &Account) -> anyhow::Result<String> {
+    pub fn password(&self, account: &Account) -> anyhow::Result<Zeroizing<String>> {
         password::read(self.password_file.as_deref(), &format!("Password of {}", account.name))
     }
 
@@ -51,7 +52,7 @@ impl User {
     }
 
     /// A new password for the user.
-    pub(crate) fn new_password(&self) -> anyhow::Result<String> {
+    pub(crate) fn new_password(&self) -> anyhow::Result<Zeroizing<String>> {
         password::read_new(self.password_file.as_deref())
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::ensure;
+use zeroize::Zeroizing;
 
 use crate::account::{enter, make};
 use crate::output::{line, note};
@@ -16,7 +17,7 @@ const SERVER: &str = "127.0.0.1:5011";
 ///
 /// # Errors
 /// Fails where the input ends, and where the profile cannot be written.
-pub async fn set_up(user: &User) -> anyhow::Result<(Account, String)> {
+pub async fn set_up(user: &User) -> anyhow::Result<(Account, Zeroizing<String>)> {
     user.profile.check_unused()?;
     line("This profile has no account yet. Ctrl-C ends the questions.")?;
     let mut account = ask_server().await?;

@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use kendall_chatcli::{Account, User, new_talk, safety_number, set_up};
 use kendall_files::append;
-use zeroize::Zeroizing;
 
 use crate::contacts::Contacts;
 use crate::draw::Theme;
@@ -62,7 +61,6 @@ pub(crate) fn open(user: User, options: Open) -> anyhow::Result<()> {
         let password = user.password(&account)?;
         (account, password)
     };
-    let password = Zeroizing::new(password);
     let _lock = lock(&user)?;
     let identity = user.profile.key()?.secret().clone();
     let mut histories = match options.history {

@@ -44,3 +44,19 @@ impl Interrupt {
         self.0.as_ptr()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_the_caller_is_the_interrupt() {
+        let word = AtomicU32::new(0);
+        let interrupt = Interrupt::over(&word);
+        assert!(!interrupt.is_raised());
+        word.store(7, Ordering::Relaxed);
+        assert!(interrupt.is_raised());
+        interrupt.lower();
+        assert_eq!(word.load(Ordering::Relaxed), 0);
+    }
+}

@@ -212,6 +212,20 @@ mod tests {
         }
     }
 
+    /// For Miri, which takes a millisecond a candidate.
+    #[test]
+    fn every_kernel_finds_a_candidate_of_one_group() {
+        let (block, interrupt) = (Block::new(3), Interrupt::new());
+        for (candidate, tested) in [(GROUP - 1, 0), (GROUP, 1)] {
+            let wanted = [formula::residue(&block, candidate.swap_bytes())];
+            for engine in Engine::available() {
+                let sweep =
+                    Sweep { block: &block, from: 0, groups: 1, wanted: &wanted, interrupt: &interrupt };
+                assert_eq!(kernel(engine)(&sweep), tested, "{engine}");
+            }
+        }
+    }
+
     #[test]
     fn every_kernel_stops_when_it_is_interrupted() {
         let interrupt = Interrupt::new();

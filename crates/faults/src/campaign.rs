@@ -34,7 +34,7 @@ pub struct Campaign {
     pub faults: Vec<String>,
     /// Cases at a time.
     pub jobs: usize,
-    /// The file of results. Cases of this seed that it has do not run again.
+    /// The file of results. Cases of this seed that passed there, or were left out, do not run again.
     pub results: PathBuf,
 }
 
@@ -57,7 +57,7 @@ impl Campaign {
         }
         let done: BTreeSet<u64> = read(&self.results)?
             .iter()
-            .filter(|result| result["seed"].as_u64() == Some(self.seed))
+            .filter(|result| result["seed"].as_u64() == Some(self.seed) && result["outcome"] != "failed")
             .filter_map(|result| result["case"].as_u64())
             .collect();
         let file = Mutex::new(File::options().create(true).append(true).open(&self.results)?);

@@ -147,7 +147,7 @@ impl Counts {
         self.right += other.right;
         self.failed += other.failed;
         self.wrong.extend(other.wrong);
-        self.failure = other.failure.or(self.failure.take());
+        self.failure = other.failure.or_else(|| self.failure.take());
         self.acknowledged.extend(other.acknowledged);
     }
 }

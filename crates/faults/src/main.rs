@@ -1,4 +1,4 @@
-//! `kendall-faults`: runs the campaign, with options as `--seed 7`; see [`OPTIONS`].
+//! `kendall-faults`: runs the campaign, with options as `--seed 7`, or `kendall-faults soak` a soak; see [`OPTIONS`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,10 +6,12 @@ use std::{env, fs, thread};
 
 use kendall_faults::campaign::{Campaign, read, run_case};
 use kendall_faults::page::page;
+use kendall_faults::soak;
 
 /// What the program takes.
 const OPTIONS: &str = "kendall-faults [--program KENDALL] [--seed N] [--cases N] [--only \"campaign N\"] [--systems \"A B\"] [--faults \"A B\"] \
-                       [--jobs N] [--results FILE] [--page FILE]";
+                       [--jobs N] [--results FILE] [--page FILE]\n\
+                       kendall-faults soak [--program KENDALL] [--for 1h] [--seed N] [--one-by-one] [SYSTEM...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -18,12 +20,13 @@ fn main() -> ExitCode {
             println!("{result}");
             0
         }),
+        Some((first, rest)) if first == soak::WORD => soak::run(rest),
         _ => campaign(&arguments),
     };
     match ended {
         Ok(0) => ExitCode::SUCCESS,
         Ok(failed) => {
-            eprintln!("{failed} cases failed");
+            eprintln!("{failed} failed");
             ExitCode::FAILURE
         }
         Err(why) => {

@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 
 use kendall_testbed::DatabaseKind;
 
+pub use loaded::NGINX;
 pub use running::{Client, Counts, Load, Running};
 pub use scene::{PROBE_LIMIT, Scene, within};
 

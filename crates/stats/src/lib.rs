@@ -20,6 +20,7 @@ pub mod quantity;
 pub mod random;
 mod series;
 mod share;
+mod trend;
 mod warmup;
 
 pub use batches::{BatchMeans, batch_means, lag_one_correlation};
@@ -31,6 +32,7 @@ pub use poisson::{conditional_uniform, conditional_uniform_lewis, dispersion_ind
 pub use quantiles::{minimum_samples, quantile_rank, quantile_ranks, quantile_ranks_with};
 pub use series::{autocorrelation, cross_correlation, ljung_box, mann_kendall};
 pub use share::share_interval;
+pub use trend::{Trend, trend};
 pub use warmup::{Cut, mser};
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};

@@ -10,14 +10,16 @@ use argon2::password_hash::{Output, ParamsString, PasswordHash, Salt, SaltString
 use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
 use rand_core_of_opaque::{OsRng, RngCore};
 
+use zeroize::Zeroizing;
+
 use super::enforced::Enforced;
 
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 
-/// A hash of a password with its parameters and its salt, as a PHC string.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredHash(String);
+/// A hash of a password with its parameters and its salt, as a PHC string. No debug output shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredHash(Zeroizing<String>);
 
 /// The text is not a hash that this server computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,8 @@ pub struct Hashers {
     returned: Condvar,
 }
 
-/// A memory, until a hash is computed.
+/// A memory, until a hash is computed. It is not erased: Argon2 leaves blocks there from which a guess costs as much as from the
+/// stored hash.
 struct Lent<'a> {
     hashers: &'a Hashers,
     memory: Vec<Block>,
@@ -51,7 +54,7 @@ impl StoredHash {
             && hash.hash.is_some_and(|hash| hash.len() == HASH_BYTES)
             && hash.salt.is_some_and(|salt| salt.decode_b64(&mut [0; 64]).is_ok())
             && hash.to_string() == text;
-        if is_ours { Ok(Self(text.to_owned())) } else { Err(OtherHash) }
+        if is_ours { Ok(Self(Zeroizing::new(text.to_owned()))) } else { Err(OtherHash) }
     }
 
     /// The PHC string.
@@ -77,9 +80,9 @@ impl Hashers {
             version: Some(Version::V0x13.into()),
             params: ParamsString::try_from(&parameters()).expect(FITS),
             salt: Some(salt.as_salt()),
-            hash: Some(Output::new(&hash).expect(FITS)),
+            hash: Some(Output::new(&*hash).expect(FITS)),
         };
-        StoredHash(text.to_string())
+        StoredHash(Zeroizing::new(text.to_string()))
     }
 
     /// Whether a hash is that of this password.
@@ -89,17 +92,17 @@ impl Hashers {
         let salt = phc.salt.as_ref().map(|salt: &Salt<'_>| salt.decode_b64(&mut buffer));
         let salt = salt.expect(PARSED).expect(PARSED);
         // Two outputs are compared in constant time.
-        phc.hash == Some(Output::new(&self.compute(password, salt)).expect(FITS))
+        phc.hash == Some(Output::new(&*self.compute(password, salt)).expect(FITS))
     }
 
-    fn compute(&self, password: &str, salt: &[u8]) -> [u8; HASH_BYTES] {
+    fn compute(&self, password: &str, salt: &[u8]) -> Zeroizing<[u8; HASH_BYTES]> {
         let mut lent = self.lend();
-        let mut hash = [0; HASH_BYTES];
+        let mut hash = Zeroizing::new([0; HASH_BYTES]);
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, parameters());
         lent.memory.resize(argon2.params().block_count(), Block::default());
         let password = Enforced::new(password);
         argon2
-            .hash_password_into_with_memory(password.bytes(), salt, &mut hash, &mut lent.memory)
+            .hash_password_into_with_memory(password.bytes(), salt, &mut *hash, &mut lent.memory)
             .expect("the memory, the salt and the hash have the lengths that the parameters ask for");
         hash
     }
@@ -129,6 +132,12 @@ impl Drop for Lent<'_> {
     }
 }
 
+impl std::fmt::Debug for StoredHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoredHash(…)")
+    }
+}
+
 impl std::fmt::Debug for Hashers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Hashers(…)")
@@ -151,7 +160,7 @@ mod tests {
     fn a_hash_is_a_phc_string_of_its_password_only() {
         let hashers = Hashers::new(NonZeroUsize::MIN);
         let stored = hashers.hash("correct horse");
-        assert!(stored.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored:?}");
+        assert!(stored.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", stored.as_str());
         assert!(hashers.verify(&stored, "correct horse"));
         assert!(!hashers.verify(&stored, "correct house"));
         assert_ne!(hashers.hash("correct horse"), stored, "another salt");

@@ -1,5 +1,7 @@
 //! The client's side of OPAQUE.
 
+use std::fmt;
+
 use opaque_ke::{
     ClientLogin, ClientLoginFinishParameters, ClientRegistration, ClientRegistrationFinishParameters,
     CredentialResponse, Identifiers, RegistrationResponse,
@@ -12,18 +14,28 @@ use super::{
     CONTEXT, LOG_IN_1, LOG_IN_2, LOG_IN_3, PasswordError, REGISTER_1, REGISTER_2, REGISTER_3, Stretch, Suite,
 };
 
-/// A registration that waits for the server's message.
-#[derive(Debug)]
+/// A registration that waits for the server's message. No debug output shows the factor that hides the password.
 pub struct Registration {
     state: ClientRegistration<Suite>,
     password: Enforced,
 }
 
 /// A log-in that waits for the server's message.
-#[derive(Debug)]
 pub struct LogIn {
     state: ClientLogin<Suite>,
     password: Enforced,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Registration(…)")
+    }
+}
+
+impl fmt::Debug for LogIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogIn(…)")
+    }
 }
 
 impl Registration {

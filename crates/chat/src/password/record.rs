@@ -31,8 +31,8 @@ pub struct Record {
     proof: Proof,
 }
 
-/// What checks the password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What checks the password. No debug output shows it.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Proof {
     Opaque { credential: [u8; CREDENTIAL_BYTES], record: Box<[u8; REGISTER_3]> },
     Argon2id(StoredHash),
@@ -46,6 +46,12 @@ pub(crate) enum Proof {
      from a backup, or serve it with the version of kendall that wrote it"
 )]
 pub struct RecordError;
+
+impl std::fmt::Debug for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Proof(…)")
+    }
+}
 
 impl Record {
     /// The record of a registration by OPAQUE.

@@ -11,6 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use rand_core_of_opaque::{OsRng, RngCore};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::enforced::Enforced;
 use super::{PasswordError, Stretch};
@@ -27,9 +28,11 @@ pub const ITERATIONS: u32 = 4096;
 const MOST_ITERATIONS: u32 = 1_000_000;
 
 type Key = [u8; KEY_BYTES];
+/// A key that is erased when it is no longer needed.
+type SecretKey = Zeroizing<Key>;
 
-/// The data with which a server checks a password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The data with which a server checks a password. No debug output shows its keys.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Verifier {
     /// The salt.
     pub salt: [u8; SALT_BYTES],
@@ -84,12 +87,18 @@ impl Verifier {
 
     fn with_salt(password: &Enforced, salt: [u8; SALT_BYTES], stretch: Stretch) -> Self {
         let (client_key, server_key) = keys(&salted(password, &salt, ITERATIONS, stretch));
-        Self { salt, iterations: ITERATIONS, stored_key: hash(&client_key), server_key }
+        Self { salt, iterations: ITERATIONS, stored_key: hash(&client_key), server_key: *server_key }
     }
 
     /// A verifier that no password passes.
     pub fn of_no_account(salt: [u8; SALT_BYTES]) -> Self {
         Self { salt, iterations: ITERATIONS, stored_key: draw(), server_key: draw() }
+    }
+}
+
+impl std::fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Verifier(…)")
     }
 }
 
@@ -143,7 +152,7 @@ impl HalfLogIn {
     /// Fails where the client does not have the password.
     pub fn finish(&self, proof: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], PasswordError> {
         let Verifier { stored_key, server_key, .. } = &self.verifier;
-        let client_key = xor(proof, &sign(stored_key, &self.text));
+        let client_key = Zeroizing::new(xor(proof, &sign(stored_key, &self.text)));
         if bool::from(hash(&client_key).ct_eq(stored_key)) {
             Ok(sign(server_key, &self.text))
         } else {
@@ -163,14 +172,16 @@ fn text(name: &str, client_nonce: &str, server_nonce: &str, salt: &[u8], iterati
 }
 
 /// `SaltedPassword`.
-fn salted(password: &Enforced, salt: &[u8], iterations: u32, stretch: Stretch) -> Key {
+fn salted(password: &Enforced, salt: &[u8], iterations: u32, stretch: Stretch) -> SecretKey {
     let rounds = if stretch == Stretch::Off { 1 } else { iterations };
-    pbkdf2::pbkdf2_array::<Hmac<Sha256>, KEY_BYTES>(password.bytes(), salt, rounds).expect(ANY_LENGTH)
+    let mut key = SecretKey::default();
+    pbkdf2::pbkdf2::<Hmac<Sha256>>(password.bytes(), salt, rounds, &mut *key).expect(ANY_LENGTH);
+    key
 }
 
 /// `ClientKey` and `ServerKey`.
-fn keys(salted: &Key) -> (Key, Key) {
-    (sign(salted, "Client Key"), sign(salted, "Server Key"))
+fn keys(salted: &Key) -> (SecretKey, SecretKey) {
+    (Zeroizing::new(sign(salted, "Client Key")), Zeroizing::new(sign(salted, "Server Key")))
 }
 
 fn sign(key: &Key, text: &str) -> Key {

@@ -16,6 +16,7 @@ use opaque_ke::{
 };
 use rand_core_of_opaque::{OsRng, RngCore};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use super::argon2id::Hashers;
 use super::array::fixed;
@@ -31,12 +32,14 @@ use crate::name::{Name, NameKey};
 const KEY_MAGIC: &[u8; 16] = b"kendall chat k1\n";
 const SECRET_BYTES: usize = 32;
 
+type Secret = Zeroizing<[u8; SECRET_BYTES]>;
+
 /// The server's keys. As precious as the key of a certificate: without them no account can be entered, and with them and the
 /// records, passwords can be guessed.
 pub struct Passwords {
     setup: ServerSetup<Suite>,
     /// The secret of the numbers for names without an account.
-    secret: [u8; SECRET_BYTES],
+    secret: Secret,
     /// The account that no password enters.
     decoy: Record,
     method: AuthMethod,
@@ -59,7 +62,7 @@ impl Passwords {
         Self::with(ServerSetup::new(&mut OsRng), draw_secret())
     }
 
-    fn with(setup: ServerSetup<Suite>, secret: [u8; SECRET_BYTES]) -> Self {
+    fn with(setup: ServerSetup<Suite>, secret: Secret) -> Self {
         let (client, first) = Registration::start(&format!("{:?}", draw_secret()));
         let credential = Self::draw_credential();
         let third =
@@ -102,14 +105,15 @@ impl Passwords {
 
     /// Bytes that are always the same for a name and a purpose, and that only this server can compute.
     fn derived<const N: usize>(&self, purpose: &str, key: &NameKey) -> [u8; N] {
-        let hash = Sha256::new().chain_update(self.secret).chain_update(purpose).chain_update(key.as_str());
+        let hash = Sha256::new().chain_update(*self.secret).chain_update(purpose).chain_update(key.as_str());
         let hash: [u8; 32] = hash.finalize().into();
         *hash.first_chunk().expect("it is shorter")
     }
 
     /// The keys as their file has them.
-    pub fn encode(&self) -> Vec<u8> {
-        [&KEY_MAGIC[..], &self.secret, &self.setup.serialize()].concat()
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let setup = Zeroizing::new(self.setup.serialize());
+        Zeroizing::new([&KEY_MAGIC[..], &*self.secret, &setup].concat())
     }
 
     /// Reads the keys of a file.
@@ -120,7 +124,7 @@ impl Passwords {
         let rest = bytes.strip_prefix(KEY_MAGIC).ok_or(NotAKey)?;
         let (&secret, setup) = rest.split_first_chunk().ok_or(NotAKey)?;
         let setup = ServerSetup::deserialize(setup).map_err(|_| NotAKey)?;
-        Ok(Self::with(setup, secret))
+        Ok(Self::with(setup, Zeroizing::new(secret)))
     }
 
     /// The record of the account that no password enters, as a store would have it.
@@ -182,9 +186,9 @@ pub fn finish_log_in(half: &HalfLogIn, third: &[u8; LOG_IN_3]) -> Result<(), Pas
     finished.map(drop).map_err(|_| PasswordError::WrongNameOrPassword)
 }
 
-fn draw_secret() -> [u8; SECRET_BYTES] {
-    let mut secret = [0; SECRET_BYTES];
-    OsRng.fill_bytes(&mut secret);
+fn draw_secret() -> Secret {
+    let mut secret = Zeroizing::new([0; SECRET_BYTES]);
+    OsRng.fill_bytes(&mut *secret);
     secret
 }
 

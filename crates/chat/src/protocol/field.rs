@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
 use crate::name::NAME_BYTES;
 
 /// The most addresses of a client.
@@ -24,11 +26,11 @@ pub(crate) trait Field: Sized {
 }
 
 /// A secret that must not be printed: a token.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Secret(pub [u8; 32]);
 
 /// A password in clear, at most 255 bytes; what must not be printed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct ClearPassword(String);
 
 /// The addresses of a client, at most 8.

@@ -12,6 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::hybrid;
 use crate::password::server::Passwords;
@@ -141,7 +142,7 @@ fn make_certificate(path: &Path) -> Result<(String, String), KeyError> {
 }
 
 /// The bytes of a file that only its owner can read; `None` if there is no such file.
-fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, KeyError> {
+fn read_secret(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
     let fails = |source| KeyError::Read { path: path.to_owned(), source };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -151,7 +152,8 @@ fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, KeyError> {
     if file.metadata().map_err(fails)?.permissions().mode() & 0o077 != 0 {
         return Err(KeyError::Open { path: path.to_owned() });
     }
-    let mut bytes = Vec::new();
+    // It never grows, which would leave a copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MOST_BYTES as usize + 32));
     file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(fails)?;
     Ok(Some(bytes))
 }

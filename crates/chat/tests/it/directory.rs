@@ -223,8 +223,9 @@ impl Model {
         let Some((account, fate)) = self.log_ins.remove(&number) else { return Ok(()) };
         self.next_token += 1;
         let token = Secret([self.next_token; 32]);
+        let connection = ConnectionId(number);
         let entered =
-            self.directory.finish_log_in(self.now, ConnectionId(number), name(account), [0; 32], token);
+            self.directory.finish_log_in(self.now, connection, name(account), [0; 32], token.clone());
         if let Ok(Answer::InSession { name, .. }) = entered {
             prop_assert_eq!(fate, Fate::Open, "the password before a change enters after it");
             prop_assert_eq!(name, NAMES[account]);
@@ -239,7 +240,7 @@ impl Model {
         if self.tokens.is_empty() || !self.open.contains(&number) {
             return Ok(());
         }
-        let (token, account) = self.tokens[token.index(self.tokens.len())];
+        let (token, account) = self.tokens[token.index(self.tokens.len())].clone();
         let resumed = self.directory.resume(self.now, ConnectionId(number), token);
         if let Ok(Answer::InSession { name, .. }) = resumed {
             prop_assert_eq!(name, NAMES[account]);

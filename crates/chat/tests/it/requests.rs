@@ -189,7 +189,7 @@ fn a_session_is_taken_up_on_another_connection() {
         first.register("alice", PASSWORD, Stretch::Off).await.unwrap();
         let entered = enter(&mut first, "alice").await;
         let mut second = connect(&server).await;
-        assert_eq!(second.resume(entered.token).await.unwrap(), entered);
+        assert_eq!(second.resume(entered.token.clone()).await.unwrap(), entered);
         let ended = first.next_push().await.unwrap();
         assert_eq!(ended, Push::SessionEnded { why: EndOfSession::TakenUp });
         assert_eq!(blame(first.stay_alive().await), Blame::NoSession);

@@ -35,7 +35,9 @@ pub(super) const HALF_OPEN: Fault = Fault {
 pub(super) const BYTE_BY_BYTE: Fault = Fault {
     name: "byte-by-byte",
     what: "30 clients that send a byte every 10 ms",
-    not_for: |subject| listens_nowhere(subject).or(subject.datagrams.then_some("a datagram arrives whole")),
+    not_for: |subject| {
+        listens_nowhere(subject).or_else(|| subject.datagrams.then_some("a datagram arrives whole"))
+    },
     others_are_served: always,
     inject: |running, _, _| {
         let valid = valid_request(running);

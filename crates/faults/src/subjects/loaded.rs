@@ -14,7 +14,7 @@ pub(super) const REVERSE: Subject = Subject {
     peer: None,
     datagrams: false,
     prepare: |_| Ok(()),
-    parts: |scene| vec![server(scene, &["reverse", "--workers", "2"])],
+    parts: |scene| vec![server(scene, &["reverse", "--workers", "2", "--cache-entries", "4096"])],
     requests: Requests::Url(|scene| url(format!("reverse://{}?difficulty=20000", scene.address))),
     probe: |scene, n| probe(scene, &format!("reverse://{}?difficulty=20000", scene.address), n),
     judge,
@@ -89,6 +89,33 @@ pub(super) const WEB: Subject = Subject {
 fn page(address: &str) -> Vec<String> {
     [address, "--expect-text", "kendall"].map(str::to_owned).into()
 }
+
+/// A server that is not kendall's, for what it does to the generator. It is not one of the systems.
+pub const NGINX: Subject = Subject {
+    name: "nginx",
+    system: "nginx",
+    prepare: |scene| {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path disk/{kind};"));
+        let text = format!(
+            "daemon off; master_process off; pid disk/pid; error_log stderr notice;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ access_log off; keepalive_requests 1000000000; {}\n\
+             server {{ listen {}; location / {{ return 200 \"ok\"; }} }} }}\n",
+            temporary.concat(),
+            scene.address
+        );
+        fs::write(scene.path("nginx.conf"), text).map_err(|error| error.to_string())
+    },
+    parts: |scene| {
+        let mut command = scene.command("nginx");
+        command.arg("-p").arg(&scene.folder).args(["-c", "nginx.conf", "-e", "stderr"]);
+        vec![Part { role: "server", command, ready: "event method" }]
+    },
+    requests: Requests::Url(|scene| url(format!("http://{}/", scene.address))),
+    probe: |scene, n| probe(scene, &format!("http://{}/", scene.address), n),
+    ..REVERSE
+};
 
 /// Searches that two workers share.
 pub(super) const CLUSTER: Subject = Subject {

@@ -1,0 +1,3 @@
+//! The program itself, with kendall.
+
+mod soak;
