@@ -47,7 +47,7 @@ pub enum CaseResult {
 }
 
 /// What a second, valid client saw: when it began, when it ended, and how.
-struct Watched {
+struct WatchedProbe {
     n: u64,
     begun: Instant,
     ended: Instant,
@@ -153,12 +153,12 @@ impl Counts {
 }
 
 /// A second client, until the case has ended.
-fn watch(client: &Client, has_ended: &AtomicBool) -> Vec<Watched> {
+fn watch(client: &Client, has_ended: &AtomicBool) -> Vec<WatchedProbe> {
     let mut watched = Vec::new();
     while !has_ended.load(Relaxed) {
         let begun = Instant::now();
         let (n, outcome) = client.probe();
-        watched.push(Watched { n, begun, ended: Instant::now(), outcome });
+        watched.push(WatchedProbe { n, begun, ended: Instant::now(), outcome });
         sleep(Duration::from_millis(100));
     }
     watched

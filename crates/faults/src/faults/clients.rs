@@ -10,7 +10,7 @@ use kendall_testbed::hostile::damaged;
 use kendall_testbed::reset;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{Fault, PLAIN, always, wait};
+use super::kind::{Fault, PLAIN, always, wait};
 use crate::subjects::{Requests, Running, Scene, Subject};
 
 pub(super) const HALF_OPEN: Fault = Fault {

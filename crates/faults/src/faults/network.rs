@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Fault, NotInjected, PLAIN, always, wait};
+use super::kind::{Fault, NotInjected, PLAIN, always, wait};
 use crate::subjects::{Running, Scene};
 
 pub(super) const LINK_DOWN: Fault = Fault {

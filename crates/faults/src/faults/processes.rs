@@ -5,7 +5,7 @@ use std::time::Instant;
 use kendall_testbed::hostile::Draw;
 use rustix::process::Signal;
 
-use super::{Fault, NotInjected, PLAIN, always, wait};
+use super::kind::{Fault, NotInjected, PLAIN, always, wait};
 use crate::subjects::{Requests, Running, Subject};
 
 pub(super) const SERVER_KILLED: Fault = Fault {

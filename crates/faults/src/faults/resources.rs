@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use kendall_testbed::LIMIT;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 
+use super::kind::{Fault, NotInjected, PLAIN, always, has_database, stores_nothing, wait};
 use super::processes::restart_peer;
-use super::{Fault, NotInjected, PLAIN, always, has_database, stores_nothing, wait};
 use crate::subjects::Scene;
 
 pub(super) const FULL_DISK: Fault = Fault {

@@ -132,8 +132,8 @@ pub(super) const CLUSTER: Subject = Subject {
         };
         vec![server(scene, &options), worker("worker"), worker("second worker")]
     },
-    requests: Requests::Url(|scene| url(format!("reverse://{}?difficulty=2000000", scene.address))),
-    probe: |scene, n| probe(scene, &format!("reverse://{}?difficulty=2000000", scene.address), n),
+    requests: Requests::Url(|scene| url(format!("reverse://{}?difficulty=500000", scene.address))),
+    probe: |scene, n| probe(scene, &format!("reverse://{}?difficulty=500000", scene.address), n),
     ..REVERSE
 };
 

@@ -1,19 +1,12 @@
 //! A soak of seconds.
 
-use std::env::current_exe;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use kendall_testbed::left_out;
+use crate::kendall;
 
 /// Runs a soak; `None` where the command kendall is not built.
 fn soak(arguments: &[&str]) -> Option<Output> {
-    let own = current_exe().unwrap();
-    let kendall: PathBuf = own.parent().and_then(|deps| deps.parent()).unwrap().join("kendall");
-    if !kendall.exists() {
-        left_out("the command kendall is not built");
-        return None;
-    }
+    let kendall = kendall()?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_kendall-faults"));
     command.args(["soak", "--program"]).arg(kendall).args(arguments);
     Some(command.output().unwrap())

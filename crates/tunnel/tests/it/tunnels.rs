@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use kendall_testbed::{LIMIT, inside, wait_until};
@@ -203,6 +204,27 @@ fn a_tunnel_survives_a_new_address_and_a_new_server() {
         ann.report("connection was lost");
         let _server = network.serve(false);
         assert!(ann.report("is up").contains("10.77.0.2/24"));
+        wait_for_answer("ann", SERVER);
+        assert!(ann.end().is_ok());
+    });
+}
+
+/// As after a kill or a power failure: the client hears nothing of the end.
+#[test]
+fn a_server_that_vanishes_is_noticed_and_its_successor_is_found() {
+    inside("tunnels::a_server_that_vanishes_is_noticed_and_its_successor_is_found", &PROBE, || {
+        let network = Network::new();
+        let server = network.serve(false);
+        let ann = network.connect("ann", &[]);
+        sh("ip -n server link set ann down");
+        _ = server.end();
+        sh("ip -n server link set ann up");
+        let _server = network.serve(false);
+        let begun = Instant::now();
+        ann.report("connection was lost");
+        // After 15 s without an answer; a busy machine has three times that.
+        assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
+        ann.report("is up");
         wait_for_answer("ann", SERVER);
         assert!(ann.end().is_ok());
     });
