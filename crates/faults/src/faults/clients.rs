@@ -1,7 +1,7 @@
 //! Clients that are slow, silent, many or wrong. What they send begins as a valid client's request does, which is recorded first.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::kind::{Fault, PLAIN, always, wait};
 use crate::subjects::{Requests, Running, Scene, Subject};
+
+/// The first bytes of a valid client come within this time.
+const RECORDED_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) const HALF_OPEN: Fault = Fault {
     name: "half-open",
@@ -146,7 +149,7 @@ fn valid_request(running: &Running) -> Vec<u8> {
     let recorded = if running.has_datagrams() {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("there is a free port");
         scene.address = socket.local_addr().expect("it is bound").to_string();
-        socket.set_read_timeout(Some(Duration::from_secs(2))).expect("it is not zero");
+        socket.set_read_timeout(Some(RECORDED_WITHIN)).expect("it is not zero");
         let mut bytes = vec![0; 2048];
         with_client(running.probe_in(&scene), || {
             socket.recv(&mut bytes).map(|length| bytes[..length].to_vec())
@@ -155,13 +158,27 @@ fn valid_request(running: &Running) -> Vec<u8> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         scene.address = listener.local_addr().expect("it is bound").to_string();
         with_client(running.probe_in(&scene), || {
-            let (mut stream, _) = listener.accept()?;
-            stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+            let (mut stream, _) = accept(&listener)?;
+            stream.set_read_timeout(Some(RECORDED_WITHIN))?;
             let mut bytes = vec![0; 4096];
             stream.read(&mut bytes).map(|length| bytes[..length].to_vec())
         })
     };
     recorded.ok().filter(|bytes| !bytes.is_empty()).unwrap_or_else(|| b"QvnQ5XlH of no valid client".to_vec())
+}
+
+/// The first connection; some clients make none.
+fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    listener.set_nonblocking(true)?;
+    let begun = Instant::now();
+    loop {
+        match listener.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < RECORDED_WITHIN => {
+                sleep(Duration::from_millis(10));
+            }
+            accepted => return accepted,
+        }
+    }
 }
 
 /// Does something while a client runs.

@@ -13,7 +13,7 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use kendall_archive::series::Series;
-use kendall_testbed::{left_out, missing};
+use kendall_testbed::{left_out, missing, unless_disturbed};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -122,7 +122,6 @@ fn a_ping_takes_the_delay_there_and_back_over_one_link_and_over_two() {
         return;
     }
     for &user in users() {
-        let floor_ms = ping_ms(user, &[]);
         for (options, delay_ms) in [
             (vec!["--delay", "20ms"], 40.0),
             (vec!["--hop", "delay=3ms", "--hop", "delay=5ms rate=50mbit / delay=9ms"], 20.0),
@@ -133,9 +132,12 @@ fn a_ping_takes_the_delay_there_and_back_over_one_link_and_over_two() {
                 left_out(&format!("only the owner of /dev/net/tun may open it, and {user:?} is not"));
                 continue;
             }
-            let excess_ms = ping_ms(user, &options) - floor_ms - delay_ms;
-            // What the machine adds varies by some tenths of a millisecond; the shortest of ten by less.
-            assert!((-0.5..2.0).contains(&excess_ms), "{user:?} {options:?}: {excess_ms} ms too long");
+            unless_disturbed(|| {
+                let excess_ms = ping_ms(user, &options) - ping_ms(user, &[]) - delay_ms;
+                // What the machine adds varies by some tenths of a millisecond; the shortest of ten by less.
+                let is_right = (-0.5..2.0).contains(&excess_ms);
+                is_right.then_some(()).ok_or_else(|| format!("{user:?} {options:?}: {excess_ms} ms too long"))
+            });
         }
     }
 }
@@ -368,38 +370,42 @@ requests = 30
 #[test]
 fn an_experiment_crosses_its_link_and_its_record_says_so() {
     for &user in users() {
-        let folder = folder();
-        fs::write(folder.path().join("far.toml"), EXPERIMENT).unwrap();
-        let mut run = user.kendall();
-        run.current_dir(folder.path()).args(["run", "far.toml", "--json"]);
-        succeeded(run);
-        let run = fs::read_dir(folder.path().join("results/far")).unwrap().next().unwrap().unwrap().path();
-        let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
-        assert!(manifest.contains("user-space over"), "{manifest}");
-        let mut responses = Vec::new();
-        for (trial, delay) in [("delay=5ms", "delay=5ms"), ("delay=25ms", "delay=25ms")] {
-            let mut trials = fs::read_dir(run.join("trials")).unwrap().map(|entry| entry.unwrap().path());
-            let trial = trials.find(|path| path.to_string_lossy().ends_with(trial)).unwrap();
-            let rows = kendall_archive::read_trial(&trial).unwrap();
-            assert_eq!(rows.len(), 30);
-            // The server's stamps find the client's rows, over the link as well.
-            assert!(rows.iter().all(|row| row.completed.is_some() && row.queued.is_some()));
-            let mut times: Vec<i64> = rows.iter().filter_map(|row| row.response_ns()).collect();
-            times.sort_unstable();
-            // The shortest: others may keep an emulator from the processors at times.
-            responses.push(times[0] as f64 / 1e6);
-            let answer: Value =
-                serde_json::from_str(&fs::read_to_string(trial.join("answer.json")).unwrap()).unwrap();
-            assert_eq!(answer["link"]["up"][0], delay);
-            let log = Series::read(&trial.join("link.parquet")).unwrap();
-            assert!(log.time_ns.iter().all(|&ns| (-1_000_000_000..20_000_000_000).contains(&ns)));
-        }
-        // Each answer crosses the link once each way, after a connection that does so as well.
-        let further_ms = responses[1] - responses[0];
-        let round_trips = further_ms / 40.0;
-        let nearest = round_trips.round();
-        assert!((1.0..=2.0).contains(&nearest) && (round_trips - nearest).abs() < 0.1, "{responses:?}");
+        unless_disturbed(|| crosses_its_link(user));
     }
+}
+
+/// Runs the experiment, and requires that each answer crosses the link once each way, after a connection that does so as well.
+fn crosses_its_link(user: User) -> Result<(), String> {
+    let folder = folder();
+    fs::write(folder.path().join("far.toml"), EXPERIMENT).unwrap();
+    let mut run = user.kendall();
+    run.current_dir(folder.path()).args(["run", "far.toml", "--json"]);
+    succeeded(run);
+    let run = fs::read_dir(folder.path().join("results/far")).unwrap().next().unwrap().unwrap().path();
+    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
+    assert!(manifest.contains("user-space over"), "{manifest}");
+    let mut responses = Vec::new();
+    for (trial, delay) in [("delay=5ms", "delay=5ms"), ("delay=25ms", "delay=25ms")] {
+        let mut trials = fs::read_dir(run.join("trials")).unwrap().map(|entry| entry.unwrap().path());
+        let trial = trials.find(|path| path.to_string_lossy().ends_with(trial)).unwrap();
+        let rows = kendall_archive::read_trial(&trial).unwrap();
+        assert_eq!(rows.len(), 30);
+        // The server's stamps find the client's rows, over the link as well.
+        assert!(rows.iter().all(|row| row.completed.is_some() && row.queued.is_some()));
+        let mut times: Vec<i64> = rows.iter().filter_map(|row| row.response_ns()).collect();
+        times.sort_unstable();
+        // The shortest: others may keep an emulator from the processors at times.
+        responses.push(times[0] as f64 / 1e6);
+        let answer: Value =
+            serde_json::from_str(&fs::read_to_string(trial.join("answer.json")).unwrap()).unwrap();
+        assert_eq!(answer["link"]["up"][0], delay);
+        let log = Series::read(&trial.join("link.parquet")).unwrap();
+        assert!(log.time_ns.iter().all(|&ns| (-1_000_000_000..20_000_000_000).contains(&ns)));
+    }
+    let round_trips = (responses[1] - responses[0]) / 40.0;
+    let nearest = round_trips.round();
+    let is_right = (1.0..=2.0).contains(&nearest) && (round_trips - nearest).abs() < 0.1;
+    is_right.then_some(()).ok_or_else(|| format!("{responses:?}"))
 }
 
 /// kendall where the kernel makes no network namespace for anybody, root or not; `None` where this cannot be arranged.
