@@ -13,16 +13,24 @@ use crate::subjects::{SUBJECTS, Subject};
 /// The page of the last result of each case of a seed.
 pub fn page(results: &[Value], seed: u64) -> String {
     let mut cases = BTreeMap::new();
-    for result in results.iter().filter(|result| result["seed"].as_u64() == Some(seed)) {
-        cases.insert(result["case"].as_u64(), result);
+    let results: Vec<&Value> =
+        results.iter().filter(|result| result["seed"].as_u64() == Some(seed)).collect();
+    for result in &results {
+        cases.insert(result["case"].as_u64(), *result);
     }
+    let repeated = results.iter().filter(|result| {
+        let last = cases.get(&result["case"].as_u64());
+        result["outcome"] == "failed" && last.is_some_and(|last| last["outcome"] == "passed")
+    });
+    let repeated: BTreeSet<_> = repeated.map(|result| result["case"].as_u64()).collect();
     let cases: Vec<&Value> = cases.into_values().collect();
     let count = |outcome: &str| cases.iter().filter(|case| case["outcome"] == outcome).count();
     let (passed, failed) = (count("passed"), count("failed"));
     let machine = Machine::here();
     let mut page = format!(
         "# Faults\n\nWritten by `make faults` on {}, seed {seed}.\n\n{} × {}, kernel {}, kendall {}.\n\n\
-         {} faults were injected into systems under load. {passed} cases passed, {failed} failed. Right answers that were checked: {}.\n",
+         {} faults were injected into systems under load. {passed} cases passed, {failed} failed. Right answers that were checked: {}. \
+         {} of the cases failed at first, and passed when the campaign was continued.\n",
         &utc_now()[..10],
         machine.cores,
         machine.cpu,
@@ -30,6 +38,7 @@ pub fn page(results: &[Value], seed: u64) -> String {
         env!("CARGO_PKG_VERSION"),
         passed + failed,
         cases.iter().filter_map(|case| case["checked"].as_u64()).sum::<u64>(),
+        repeated.len(),
     );
     page.push_str(&introduction());
     table(&mut page, &cases);
@@ -49,7 +58,7 @@ fn introduction() -> String {
          - a new client has its right answer at most {recovery} s after the fault (a run of the laboratory ends within {run} s);\n\
          - at most {level} s later, no process has more than {descriptors} descriptors or {memory} MiB of memory more than before, and none \
          has panicked.\n\n\
-         `make faults SEED=7` repeats a campaign, and continues one that was interrupted; a failing case prints the command that repeats it. \
+         `make faults SEED=7` repeats a campaign, and continues one that was interrupted or had failures; a failing case prints the command that repeats it. \
          What a cell shows: cases that passed / cases, then the median and the longest time to recover, in seconds.\n",
         others = OTHERS_LIMIT.as_secs(),
         recovery = RECOVERY_LIMIT.as_secs(),

@@ -56,13 +56,18 @@ pub(super) const BYTE_BY_BYTE: Fault = Fault {
 
 pub(super) const FLOOD: Fault = Fault {
     name: "flood",
-    what: "200 to 2,000 connections at once (the web page: 450)",
+    what: "200 to 2,000 connections at once (file recovery: 1,000, the web page: 450)",
     not_for: listens_nowhere,
     others_are_served: always,
     inject: |running, _, draw| {
         let valid = valid_request(running);
-        // The page of runs has 512 connections at most, as SECURITY.md lists.
-        let most = if running.name() == "web" { 450 } else { 2000 };
+        let most = match running.name() {
+            // The page of runs has 512 connections at most, as SECURITY.md lists.
+            "web" => 450,
+            // The files of 1,500 requests fill the disk of a case, and further requests are rejected.
+            "recover" => 1000,
+            _ => 2000,
+        };
         let count = 200 + draw.below(most - 200);
         let clients: Vec<_> = (0..count).filter_map(|_| Hostile::connect(running)).collect();
         clients.iter().for_each(|client| client.send(&valid));

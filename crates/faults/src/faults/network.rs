@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::kind::{Fault, NotInjected, PLAIN, always, wait};
+use super::kind::{Fault, NotInjected, PLAIN, wait};
 use crate::subjects::{Running, Scene};
 
 pub(super) const LINK_DOWN: Fault = Fault {
@@ -21,7 +21,7 @@ pub(super) const LINK_DOWN: Fault = Fault {
 pub(super) const LOSS: Fault = Fault {
     name: "loss",
     what: "5 % of packets lost for 1 to 4 s",
-    others_are_served: always,
+    // Of a thousand connections one loses three packets of its handshake, and TCP then takes longer than a client waits.
     inject: |running, _, draw| {
         for command in [
             "add table inet faults".to_owned(),
