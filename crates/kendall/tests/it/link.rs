@@ -123,17 +123,16 @@ fn a_ping_takes_the_delay_there_and_back_over_one_link_and_over_two() {
     }
     for &user in users() {
         for (options, delay_ms) in [
-            (vec!["--delay", "20ms"], 40.0),
-            (vec!["--hop", "delay=3ms", "--hop", "delay=5ms rate=50mbit / delay=9ms"], 20.0),
-            (vec!["--delay", "20ms", "--back-end", "tun"], 40.0),
+            (&["--delay", "20ms"][..], 40.0),
+            (&["--hop", "delay=3ms", "--hop", "delay=5ms rate=50mbit / delay=9ms"], 20.0),
+            (&["--delay", "20ms", "--back-end", "tun"], 40.0),
         ] {
-            let options: Vec<&str> = options;
             if options.contains(&"tun") && user == User::Nobody && !whoever_may_make_tun() {
                 left_out(&format!("only the owner of /dev/net/tun may open it, and {user:?} is not"));
                 continue;
             }
             unless_disturbed(|| {
-                let excess_ms = ping_ms(user, &options) - ping_ms(user, &[]) - delay_ms;
+                let excess_ms = ping_ms(user, options) - ping_ms(user, &[]) - delay_ms;
                 // What the machine adds varies by some tenths of a millisecond; the shortest of ten by less.
                 let is_right = (-0.5..2.0).contains(&excess_ms);
                 is_right.then_some(()).ok_or_else(|| format!("{user:?} {options:?}: {excess_ms} ms too long"))
@@ -382,12 +381,11 @@ fn crosses_its_link(user: User) -> Result<(), String> {
     run.current_dir(folder.path()).args(["run", "far.toml", "--json"]);
     succeeded(run);
     let run = fs::read_dir(folder.path().join("results/far")).unwrap().next().unwrap().unwrap().path();
-    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
-    assert!(manifest.contains("user-space over"), "{manifest}");
+    assert!(fs::read_to_string(run.join("manifest.json")).unwrap().contains("user-space over"));
     let mut responses = Vec::new();
-    for (trial, delay) in [("delay=5ms", "delay=5ms"), ("delay=25ms", "delay=25ms")] {
+    for delay in ["delay=5ms", "delay=25ms"] {
         let mut trials = fs::read_dir(run.join("trials")).unwrap().map(|entry| entry.unwrap().path());
-        let trial = trials.find(|path| path.to_string_lossy().ends_with(trial)).unwrap();
+        let trial = trials.find(|path| path.to_string_lossy().ends_with(delay)).unwrap();
         let rows = kendall_archive::read_trial(&trial).unwrap();
         assert_eq!(rows.len(), 30);
         // The server's stamps find the client's rows, over the link as well.
@@ -396,16 +394,15 @@ fn crosses_its_link(user: User) -> Result<(), String> {
         times.sort_unstable();
         // The shortest: others may keep an emulator from the processors at times.
         responses.push(times[0] as f64 / 1e6);
-        let answer: Value =
-            serde_json::from_str(&fs::read_to_string(trial.join("answer.json")).unwrap()).unwrap();
-        assert_eq!(answer["link"]["up"][0], delay);
+        let answer = fs::read_to_string(trial.join("answer.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["link"]["up"][0], delay);
         let log = Series::read(&trial.join("link.parquet")).unwrap();
         assert!(log.time_ns.iter().all(|&ns| (-1_000_000_000..20_000_000_000).contains(&ns)));
     }
     let round_trips = (responses[1] - responses[0]) / 40.0;
     let nearest = round_trips.round();
     let is_right = (1.0..=2.0).contains(&nearest) && (round_trips - nearest).abs() < 0.1;
-    is_right.then_some(()).ok_or_else(|| format!("{responses:?}"))
+    if is_right { Ok(()) } else { Err(format!("{responses:?}")) }
 }
 
 /// kendall where the kernel makes no network namespace for anybody, root or not; `None` where this cannot be arranged.
