@@ -29,7 +29,8 @@ def linked(target):
             found.add(each)
             used = (one for one in nodes[each]["deps"] if any(kind["kind"] is None for kind in one["dep_kinds"]))
             waiting.extend(one["pkg"] for one in used)
-    return [packages[each] for each in found if packages[each]["source"]]
+    # In order, so that of texts that differ in spaces alone always the same one is printed.
+    return [packages[each] for each in sorted(found) if packages[each]["source"]]
 
 
 def texts(folder):
