@@ -66,3 +66,17 @@ pub(crate) fn ratio(value: f64) -> String {
     let unit = 10_f64.powf(value.log10().floor() - 1.0);
     significant((value / unit).round() * unit, 2)
 }
+
+/// Every table of a page has as many cells in each line as in its head.
+#[cfg(test)]
+pub(crate) fn check_tables(text: &str) {
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    let mut head = None;
+    for line in text.lines() {
+        match (line.starts_with('|'), head) {
+            (false, _) => head = None,
+            (true, None) => head = Some(columns(line)),
+            (true, Some(expected)) => assert_eq!(columns(line), expected, "{line}"),
+        }
+    }
+}

@@ -26,15 +26,7 @@ fn every_server_and_load_has_its_row_and_every_table_its_columns() {
         "{text}"
     );
     assert!(text.contains("2 rounds of 4.00 s, predicted loads of 12.0 s"), "{text}");
-    let columns = |line: &str| line.matches(" |").count();
-    let mut head = None;
-    for line in text.lines() {
-        match (line.starts_with('|'), head) {
-            (false, _) => head = None,
-            (true, None) => head = Some(columns(line)),
-            (true, Some(expected)) => assert_eq!(columns(line), expected, "{line}"),
-        }
-    }
+    crate::common::check_tables(&text);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use kendall_analysis::{Published, PublishedRow};
 use kendall_experiment::Measure;
 
 use super::*;
+use crate::common::check_tables;
 
 #[allow(dead_code, reason = "the tests of drawings use all of it")]
 #[path = "../../../../report/tests/sample/mod.rs"]
@@ -15,19 +16,6 @@ fn finished(name: &str, report: Report) -> Entry {
         ("2026-11-21T04:15:00Z".into(), Some("2026-11-21T04:20:00Z".into()));
     let question = "How long does it take?".to_owned();
     Entry::Finished(Box::new(Finished { name: name.into(), question, report, manifest }))
-}
-
-/// Every table has as many cells in each line as in its head.
-fn check_tables(text: &str) {
-    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
-    let mut head = None;
-    for line in text.lines() {
-        match (line.starts_with('|'), head) {
-            (false, _) => head = None,
-            (true, None) => head = Some(columns(line)),
-            (true, Some(expected)) => assert_eq!(columns(line), expected, "{line}"),
-        }
-    }
 }
 
 #[test]
