@@ -1,7 +1,9 @@
 //! The offset between the clocks of two machines, from the times that messages take there and back (as NTP does).
 
 /// Number of probes. Of all, the one that was fastest there and back bounds the error best.
-pub(crate) const PROBES: usize = 20;
+const PROBES: usize = 20;
+/// The most probes: on busy machines few of them pass quickly.
+const PROBES_AT_MOST: usize = 200;
 /// No load starts with a larger bound: instants of different agents would not be one schedule.
 pub(crate) const BOUND_AT_MOST_NS: i64 = 5_000_000;
 
@@ -30,6 +32,12 @@ impl Offset {
             ns: fastest.there_ns - fastest.left_ns - there_and_back_ns / 2,
             bound_ns: there_and_back_ns / 2 + 1,
         })
+    }
+
+    /// Whether these probes suffice: the offset is known well enough, or more probes would hardly help.
+    pub(crate) fn is_settled(probes: &[Probe]) -> bool {
+        let is_known = Self::of(probes).is_some_and(|offset| offset.bound_ns <= BOUND_AT_MOST_NS);
+        probes.len() >= if is_known { PROBES } else { PROBES_AT_MOST }
     }
 
     /// An instant of this clock by the other one.

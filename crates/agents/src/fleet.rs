@@ -21,7 +21,7 @@ use kendall_stdio::note;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::clock::{BOUND_AT_MOST_NS, Offset, PROBES, Probe};
+use crate::clock::{BOUND_AT_MOST_NS, Offset, Probe};
 use crate::job::Target;
 use crate::message::{HELLO, Hello, MOST_BYTES, Order, PROTOCOL, Reply, is_name, orders, read, write};
 
@@ -146,11 +146,12 @@ impl Fleet {
         let mut offsets = Vec::new();
         for agent in &self.agents {
             let mut probes = Vec::new();
-            for _ in 0..PROBES {
+            while !Offset::is_settled(&probes) {
                 let left_ns = now_ns();
-                if let Reply::Clock { now_ns: there_ns } = self.order(agent, &Order::Clock).await? {
-                    probes.push(Probe { left_ns, there_ns, back_ns: now_ns() });
-                }
+                let Reply::Clock { now_ns: there_ns } = self.order(agent, &Order::Clock).await? else {
+                    return Err(FleetError::Silent { agent: agent.name.clone() });
+                };
+                probes.push(Probe { left_ns, there_ns, back_ns: now_ns() });
             }
             let offset = Offset::of(&probes);
             let offset = offset.ok_or_else(|| FleetError::Silent { agent: agent.name.clone() })?;
