@@ -202,8 +202,12 @@ fn ascending(mut quantiles: Vec<QuantileSeen>) -> Vec<QuantileSeen> {
     quantiles
 }
 
+/// A quantile has no interval where the share of requests above it may be larger by more than this many times that share.
+const MOST_TIMES: f64 = 2.5;
+
 /// The interval of a quantile, or how many requests it needs: by the ranks of independent requests, and by the shares below
-/// it of the sections.
+/// it of the sections. Where the share above may be larger by much of itself, its error counts as a ratio, doubled because such shares are
+/// skewed: so the upper end stays among the measured times, where a difference would lie beyond them.
 fn interval(
     all: &Times,
     p: f64,
@@ -214,11 +218,15 @@ fn interval(
     let (below, above) = batch_means(shares)
         .map_or((0.0, 0.0), |found| (found.mean - found.interval.0, found.interval.1 - found.mean));
     let low = low.min(((p - above) * n as f64).floor().max(1.0) as u64);
-    let high = high.max(((p + below) * n as f64).ceil() as u64);
+    let times = below / (1.0 - p);
+    let over = (1.0 - p) * n as f64 * (1.0 - times).max(libm::exp(-2.0 * times));
+    if times > MOST_TIMES || over < 1.0 {
+        let more = (times / MOST_TIMES).powi(2).max(1.0 / over);
+        return (None, Some((1.05 * more * n as f64).ceil() as u64));
+    }
+    let high = high.max(n - over.floor() as u64);
     let end = |rank: u64| all.known.histogram.at_rank_s(rank);
-    // Its upper end lies above all that was measured: with this many more requests it would not.
-    let needs = (high > n).then(|| (n as f64 * (below / (1.0 - p)).powi(2) * 1.05).ceil() as u64);
-    (end(low).zip(end(high)), needs)
+    (end(low).zip(end(high)), None)
 }
 
 /// The times at shares that go to 1 in eight steps for each tenth, as far as there are requests and they are known.
