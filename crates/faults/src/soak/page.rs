@@ -76,13 +76,15 @@ pub(super) fn problems(result: &Result<Option<Measured>, String>) -> Vec<String>
 }
 
 const ABOUT: &str = "\
-Every system gets requests at a fixed rate from `kendall load`, and every 15 s the requests of a new client; the systems of \
-CurveCP that run a program, copy files or carry packets get all requests from new clients. Each second another client sends \
-random bytes. Memory is what the processes of the system hold. The first sixth of the time, at most 10 min, is a warm-up and is \
-left out. Growth is the slope of a line through the rest, with a 95 % interval that allows for correlated samples; it is a \
-problem if the interval is above 0 and the memory grew by 256 KiB. p99 is the median over short parts of a quarter; its change, \
-with a 95 % interval, is a problem if the interval is above 10 %. Descriptors and threads are counted before and after, with no \
-client, and must not become more. Logs must stay below 1 MiB.
+Every system gets requests at a fixed rate from `kendall load`, and every 15 s those of a new client. `curve`, remote copy, remote shell \
+and tunnel get all requests from new clients. Each second another client sends random bytes. The first sixth of the time, at most \
+10 min, is a warm-up and is left out.
+
+- Memory is what the processes of the system hold. Growth is the slope of a line through it, with a 95 % interval that allows for \
+correlated samples. It is a problem if the interval is above 0 and the memory grew by 256 KiB.
+- p99 is the median over short parts of a quarter. Its change, with a 95 % interval, is a problem if the interval is above 10 %.
+- Descriptors and threads are counted before and after, with no client. They must not become more.
+- Logs must stay below 1 MiB.
 ";
 
 fn row(system: &str, measured: &Measured) -> String {
