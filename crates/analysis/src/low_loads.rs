@@ -23,6 +23,8 @@ use crate::unstamped::ServerCalibration;
 const CAPACITY_SD: f64 = 0.01;
 /// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
 const FALLS: f64 = 0.9;
+/// Full loads whose response times choose between stations: the last ones.
+const FULL_LOADS: usize = 3;
 /// Users without think time are out for at least this share of the time.
 const BUSY: f64 = 0.95;
 
@@ -91,6 +93,8 @@ struct Gathered {
     blocks: Vec<(f64, Block)>,
     /// Closed populations that do not think.
     closed: Vec<FullLoad>,
+    /// Their requests.
+    full: Vec<(u64, Block)>,
     capacity_per_s: Option<f64>,
     known: Option<KnownStation>,
     classes: Vec<String>,
@@ -180,7 +184,10 @@ impl Gathered {
             return Ok(());
         }
         match full_load(result) {
-            Some(point) => self.closed.push(point),
+            Some(load) => {
+                self.full.push((load.users, Block::of(&read_trial(folder)?, warmup_ns)));
+                self.closed.push(load);
+            }
             None => self
                 .left_out
                 .push(format!("{name}: its users think, so its rate depends on the response times")),
@@ -200,11 +207,20 @@ impl Gathered {
         let calibrated =
             |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
         let capacity = capacity(&self.closed).or_else(|| self.capacity_per_s.map(calibrated));
+        let most_users = self.closed.iter().map(|load| load.users).max();
+        let mut full: Vec<(u64, Block)> = self.full;
+        full.retain(|load| Some(load.0) == most_users);
+        let observed = Observed::new(self.blocks, capacity, self.known).map(|observed| {
+            let all = observed.with_populations(&populations);
+            let last = full.iter().rev().take(FULL_LOADS);
+            last.fold(all, |all, (users, block)| {
+                all.with_full_load((*users).min(u64::from(u32::MAX)) as u32, block)
+            })
+        });
         LowLoads {
             group,
             classes: self.classes,
-            observed: Observed::new(self.blocks, capacity, self.known)
-                .map(|observed| observed.with_populations(&populations)),
+            observed,
             left_out: self.left_out,
             doubts,
             measured: self.measured,

@@ -19,11 +19,13 @@ mod arrivals;
 mod baseline;
 mod candidate;
 mod implied;
+mod law;
 mod observed;
 mod order;
 mod posterior;
 mod predict;
 mod score;
+mod services;
 #[cfg(test)]
 mod tests;
 

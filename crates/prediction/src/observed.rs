@@ -10,6 +10,8 @@ const NS_PER_S: f64 = 1e9;
 const MOST_REQUESTS: usize = 12_000;
 /// Parts into which the requests of a level are divided, so that the bootstrap draws contiguous requests together.
 const CHUNKS: usize = 40;
+/// A closed population of more users takes long to simulate.
+const MOST_USERS: u32 = 1_000;
 /// A chunk has at least this many requests, so that most of the dependence between neighbours stays within chunks.
 const LEAST_CHUNK: usize = 50;
 
@@ -129,11 +131,10 @@ impl Level {
             return None;
         }
         let size = (counted / CHUNKS).max(LEAST_CHUNK);
-        let chunks = blocks.iter().enumerate().flat_map(|(at, block)| {
-            let n = block.counted().len();
-            let parts = (n / size).max(1);
-            (0..parts).map(move |part| (at, part * n / parts..(part + 1) * n / parts))
-        });
+        let chunks = blocks
+            .iter()
+            .enumerate()
+            .flat_map(|(at, block)| parts(block.counted().len(), size).map(move |range| (at, range)));
         let chunks = chunks.filter(|(_, range)| !range.is_empty()).collect();
         Some(Self { rate_per_s: sent / span_s, chunks, blocks })
     }
@@ -153,6 +154,12 @@ impl Level {
     pub(crate) fn lag_s(&self) -> f64 {
         kendall_stats::mean(&self.blocks.iter().map(|block| block.lag_s).collect::<Vec<_>>())
     }
+}
+
+/// Divides `n` requests into equal parts of about that size.
+fn parts(n: usize, size: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let parts = (n / size).max(1);
+    (0..parts).map(move |part| part * n / parts..(part + 1) * n / parts)
 }
 
 /// Gaps between the counted requests of a block, and the time that they take.
@@ -219,6 +226,18 @@ pub struct Observed {
     pub(crate) known: Option<KnownStation>,
     /// Closed populations without think time: users and requests per second.
     pub(crate) closed: Vec<(u32, f64)>,
+    /// The response times of closed populations at full load.
+    pub(crate) full: Vec<Full>,
+}
+
+/// The response times of a closed population without think time at full load.
+#[derive(Clone, Debug)]
+pub(crate) struct Full {
+    pub(crate) users: u32,
+    /// Logarithms of the response times over their mean, in the order of sending.
+    pub(crate) logs: Vec<f64>,
+    /// Contiguous ones.
+    pub(crate) chunks: Vec<std::ops::Range<usize>>,
 }
 
 /// The reason why there is nothing to predict from.
@@ -260,7 +279,7 @@ impl Observed {
         if levels.is_empty() {
             Err(NothingObserved::TooFew)
         } else {
-            Ok(Self { levels, capacity, known, closed: Vec::new() })
+            Ok(Self { levels, capacity, known, closed: Vec::new(), full: Vec::new() })
         }
     }
 
@@ -278,6 +297,25 @@ impl Observed {
                 (same[0].0, kendall_stats::mean(&throughputs))
             })
             .collect();
+        self
+    }
+
+    /// Adds the requests of a closed population without think time that kept the server busy. How far their response times spread says
+    /// what low loads hardly say: how many are served at a time, and in which order.
+    #[must_use]
+    pub fn with_full_load(mut self, users: u32, block: &Block) -> Self {
+        let counted = block.counted();
+        let counted = &counted[..counted.len().min(MOST_REQUESTS / 2)];
+        let responses_s: Vec<f64> =
+            counted.iter().map(|request| request.completed_s - request.sent_s).collect();
+        let mean_s = kendall_stats::mean(&responses_s);
+        let chunks: Vec<_> =
+            parts(responses_s.len(), (responses_s.len() / CHUNKS).max(LEAST_CHUNK)).collect();
+        if (2..=MOST_USERS).contains(&users) && chunks.len() >= 4 && mean_s > 0.0 {
+            let logs =
+                responses_s.iter().map(|response_s| libm::log((response_s / mean_s).max(1e-9))).collect();
+            self.full.push(Full { users, logs, chunks });
+        }
         self
     }
 

@@ -142,6 +142,32 @@ impl Shared {
     /// When each visit ends, of visits in the order of arrival.
     pub(crate) fn departures_s(&self, visits: &[Visit]) -> Vec<f64> {
         let mut ends_s = vec![f64::INFINITY; visits.len()];
+        self.serve(&mut visits.to_vec(), |visit, end_s| {
+            ends_s[visit] = end_s;
+            None
+        });
+        ends_s
+    }
+
+    /// The response times of a closed population without think time, in the order in which they end.
+    pub(crate) fn population_s(&self, users: usize, services_s: &[f64], delay_s: f64) -> Vec<f64> {
+        let mut services_s = services_s.iter();
+        let mut arrive = |arrival_s| Some(Visit { arrival_s, service_s: *services_s.next()?, class: 0 });
+        let mut visits: Vec<Visit> = (0..users).filter_map(|_| arrive(0.0)).collect();
+        let mut arrivals_s = vec![0.0; visits.len()];
+        let mut responses_s = Vec::new();
+        self.serve(&mut visits, |visit, end_s| {
+            responses_s.push(end_s - arrivals_s[visit] + delay_s);
+            // The first to end is also the first to be back.
+            let next = arrive(end_s + delay_s)?;
+            arrivals_s.push(next.arrival_s);
+            Some(next)
+        });
+        responses_s
+    }
+
+    /// Serves visits in the order of arrival. `ended` gets the index of each and when it ends, and may add one that arrives later than all.
+    fn serve(&self, visits: &mut Vec<Visit>, mut ended: impl FnMut(usize, f64) -> Option<Visit>) {
         // The service that each request in service received since the beginning grows alike, so the next to leave is the one with the
         // smallest total at its end. The bits of positive numbers have their order.
         let mut in_service: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
@@ -158,10 +184,10 @@ impl Shared {
                 arrived += 1;
             } else if let Some((at_s, leaving)) = end {
                 (now_s, received_s) = (end_s, at_s);
-                ends_s[leaving] = end_s;
                 in_service.pop();
+                visits.extend(ended(leaving, end_s));
             } else {
-                return ends_s;
+                return;
             }
             while in_service.len() < self.limit && admitted < arrived {
                 in_service.push(Reverse(((received_s + visits[admitted].service_s).to_bits(), admitted)));
@@ -169,6 +195,33 @@ impl Shared {
             }
         }
     }
+}
+
+/// The response times of a closed population without think time at servers that take one request at a time, of one queue or with a queue
+/// each to which arrivals are assigned in turn. In the order of arrival.
+pub(crate) fn population_in_order_s(
+    users: usize,
+    services_s: &[f64],
+    delay_s: f64,
+    servers: usize,
+    in_turn: bool,
+) -> Vec<f64> {
+    let mut free_s = vec![0.0_f64; servers];
+    // The next arrival of each user.
+    let mut arrivals: BinaryHeap<Reverse<u64>> = (0..users).map(|_| Reverse(0)).collect();
+    let serve = |(index, service_s): (usize, &f64)| {
+        let arrival_s = arrivals.pop().map_or(0.0, |first| f64::from_bits(first.0));
+        let first = |(_, a): &(usize, &f64), (_, b): &(usize, &f64)| a.total_cmp(b);
+        let server = match in_turn {
+            true => index % servers,
+            false => free_s.iter().enumerate().min_by(first).map_or(0, |first| first.0),
+        };
+        let end_s = free_s[server].max(arrival_s) + service_s;
+        free_s[server] = end_s;
+        arrivals.push(Reverse((end_s + delay_s).to_bits()));
+        end_s - arrival_s + delay_s
+    };
+    services_s.iter().enumerate().map(serve).collect()
 }
 
 /// When each visit ends, of visits that are assigned to servers in turn.

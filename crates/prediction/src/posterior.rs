@@ -7,10 +7,12 @@
 use kendall_stats::random::{Purpose, Rng, stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
-use crate::candidate::{Candidate, Fitted, Path, Services};
-use crate::observed::Observed;
+use crate::candidate::Candidate;
+use crate::law::{Fitted, Path};
+use crate::observed::{Full, Observed};
 use crate::order::Order;
 use crate::score::{Scores, scores};
+use crate::services::Services;
 
 /// The spread of how much service times grow from the measured loads to saturation, if the capacity does not say it. Measured: 2 % to
 /// 20 %, by contention for caches, memory and cores.
@@ -100,17 +102,20 @@ impl<'a> Posterior<'a> {
         best.into_iter().filter(|best| best.0 < least + POSSIBLE).map(|best| best.1).collect()
     }
 
-    /// The same weight for each chunk of each level.
+    /// The same weight for each chunk of each level and full load.
     fn even(&self) -> Vec<Vec<f64>> {
-        self.observed.levels.iter().map(|level| vec![1.0; level.chunks.len()]).collect()
+        let levels = self.observed.levels.iter().map(|level| level.chunks.len());
+        let full = self.observed.full.iter().map(|full| full.chunks.len());
+        levels.chain(full).map(|chunks| vec![1.0; chunks]).collect()
     }
 
     fn score(&self, at: usize, weights: &[Vec<f64>]) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for (level, scores) in &self.fitted[at].1.levels {
+            let counts = self.counts(*level);
             for (score, weight) in scores.iter().zip(&weights[*level]) {
-                sum += score * weight;
-                count += weight;
+                sum += counts * score * weight;
+                count += counts * weight;
             }
         }
         sum / count
@@ -119,7 +124,8 @@ impl<'a> Posterior<'a> {
     /// What a candidate costs: its score as a log-likelihood would be, at the learning rate that a normal law has (Bissiri, Holmes and
     /// Walker 2016), and how much its service times must grow to reach the capacity.
     fn cost(&self, at: usize, weights: &[Vec<f64>]) -> f64 {
-        let scored: usize = self.fitted[at].1.levels.iter().map(|level| self.counted(level.0)).sum();
+        let levels = self.fitted[at].1.levels.iter().map(|level| level.0);
+        let scored: f64 = levels.map(|level| self.counts(level) * self.scored(level) as f64).sum();
         let excess = self.score(at, weights) / self.least - 1.0;
         let capacity_per_s = self.observed.capacity.map(|capacity| capacity.per_s);
         let growth = match capacity_per_s {
@@ -133,11 +139,21 @@ impl<'a> Posterior<'a> {
             Order::AtMost(_) | Order::Scattered | Order::ScatteredFifo => FREEDOM + self.fall_cost,
             Order::OneQueue(_) | Order::Turns => self.fall_cost,
         };
-        INDEPENDENT * scored as f64 * excess + growth_cost + order_cost
+        INDEPENDENT * scored * excess + growth_cost + order_cost
     }
 
-    fn counted(&self, level: usize) -> usize {
-        self.observed.levels[level].counted().count()
+    /// The full load of a number beyond those of the levels.
+    fn full(&self, level: usize) -> Option<&Full> {
+        level.checked_sub(self.observed.levels.len()).map(|at| &self.observed.full[at])
+    }
+
+    /// How much a request of a level counts. Of N users who wait for each other, N response times say as much as one.
+    fn counts(&self, level: usize) -> f64 {
+        self.full(level).map_or(1.0, |full| 1.0 / f64::from(full.users))
+    }
+
+    fn scored(&self, level: usize) -> usize {
+        self.full(level).map_or_else(|| self.observed.levels[level].counted().count(), |full| full.logs.len())
     }
 
     /// The best candidate under these weights.

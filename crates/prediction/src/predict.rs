@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::{Advice, NoPrediction};
 use crate::arrivals::Gaps;
-use crate::candidate::{Candidate, Mix, candidates};
+use crate::candidate::{Candidate, candidates};
 use crate::observed::{Conditions, Observed};
 use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
+use crate::services::Mix;
 
 /// The quantiles that are predicted.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];

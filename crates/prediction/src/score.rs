@@ -4,22 +4,30 @@
 //! predicted distribution, given the arrivals before and after it, and the continuous ranked probability score of the logarithm of its
 //! measured response (Gneiting and Raftery, 2007) says how good that is. The score is proper, it uses the whole distribution, and it
 //! sees what marginal distributions hide: whether a request that found others present waited as the candidate says.
+//!
+//! At low loads few requests find more present than there are servers. So a full load counts as well: a closed population goes through the
+//! candidate, and the same score compares the distribution of its response times with the measured one.
 
 use kendall_evidence::Visit;
 use kendall_stats::random::{Purpose, stream};
 
-use crate::candidate::{Fitted, Services};
-use crate::observed::{Conditions, Level, Observed};
+use crate::law::Fitted;
+use crate::observed::{Conditions, Full, Level, Observed};
+use crate::services::Services;
 
 /// How many times the held-out load goes through a candidate.
 const MEMBERS: usize = 6;
 /// Of each chunk, at most this many requests are scored.
 const SCORED: usize = 120;
 
+/// Requests of a closed population that go through a candidate: at least this many, and this many of each user.
+const POPULATION: usize = 4_000;
+const OF_EACH_USER: usize = 10;
+
 /// Mean scores of the chunks of the scored levels.
 #[derive(Clone, Debug)]
 pub(crate) struct Scores {
-    /// The level, and for each of its chunks the mean score of its requests.
+    /// The level, and for each of its chunks the mean score of its requests. The numbers of full loads follow those of the levels.
     pub(crate) levels: Vec<(usize, Vec<f64>)>,
     /// Mean measured over mean predicted response at the highest level, as a logarithm, for each chunk.
     pub(crate) highest_ratio: Vec<f64>,
@@ -35,7 +43,70 @@ pub(crate) fn scores(fitted: &Fitted, observed: &Observed) -> Scores {
         highest_ratio = ratio;
         (at, scores)
     });
-    Scores { levels: scored.collect(), highest_ratio }
+    let scored: Vec<_> = scored.collect();
+    let full = observed.full.iter().zip(levels.len()..).filter(|_| !observed.is_stamped());
+    let full = full.map(|(full, at)| (at, full_scores(fitted, observed, full)));
+    Scores { levels: scored.into_iter().chain(full).collect(), highest_ratio }
+}
+
+/// Scores the chunks of a full load: how far its response times lie from those that the population would have at the candidate. Both are
+/// relative to their means, which the capacity determines.
+fn full_scores(fitted: &Fitted, observed: &Observed, full: &Full) -> Vec<f64> {
+    let even: Vec<Vec<f64>> = observed.levels.iter().map(|level| vec![1.0; level.chunks.len()]).collect();
+    let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
+    let users = full.users as usize;
+    let visit = Visit { arrival_s: 0.0, service_s: 0.0, class: 0 };
+    let mut visits = vec![visit; POPULATION.max(OF_EACH_USER * users)];
+    let mut rng = stream(0, Purpose::Service, 1);
+    Services::of(&fitted.levels, &even).draw(fitted.width / path.capacity_per_s, &mut rng, &mut visits);
+    let services_s: Vec<f64> = visits.iter().map(|visit| visit.service_s).collect();
+    let mut responses_s = fitted.candidate.population_s(users, &services_s, &observed.conditions());
+    // All users start at once.
+    responses_s.drain(..responses_s.len() / 5);
+    let mean_s = kendall_stats::mean(&responses_s);
+    let sample = Sample::of(responses_s.iter().map(|response_s| libm::log((response_s / mean_s).max(1e-9))));
+    full.chunks
+        .iter()
+        .map(|range| {
+            let logs = &full.logs[range.clone()];
+            logs.iter().map(|&log| sample.crps(log)).sum::<f64>() / logs.len() as f64
+        })
+        .collect()
+}
+
+/// A sample of a distribution, sorted.
+struct Sample {
+    values: Vec<f64>,
+    /// Sums of the first values.
+    sums: Vec<f64>,
+    /// Half the mean distance of two values.
+    apart: f64,
+}
+
+impl Sample {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let n = values.len() as f64;
+        let mut sum = 0.0;
+        let sums = std::iter::once(0.0).chain(values.iter().map(|value| {
+            sum += value;
+            sum
+        }));
+        let sums = sums.collect();
+        let weighted = values.iter().enumerate().map(|(at, value)| (2.0 * at as f64 + 1.0 - n) * value);
+        let apart = weighted.sum::<f64>() / (n * n);
+        Self { values, sums, apart }
+    }
+
+    /// The continuous ranked probability score of the sample: E|X − y| − ½ E|X − X′|.
+    fn crps(&self, y: f64) -> f64 {
+        let n = self.values.len();
+        let below = self.values.partition_point(|value| *value < y);
+        let near =
+            y * below as f64 - self.sums[below] + (self.sums[n] - self.sums[below]) - y * (n - below) as f64;
+        near / n as f64 - self.apart
+    }
 }
 
 /// Scores the chunks of a level, predicted from the first `known` levels.
@@ -111,6 +182,13 @@ fn crps(members: &[f64; MEMBERS], measured: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_score_of_a_sample_is_its_distance_less_half_its_spread() {
+        // From 2.5, the values 1, 2 and 6 are at a mean distance of 5.5/3, and two of them, drawn with replacement, of 20/9.
+        let score = Sample::of([6.0, 1.0, 2.0].into_iter()).crps(2.5);
+        assert!((score - (5.5 / 3.0 - 10.0 / 9.0)).abs() < 1e-12, "{score}");
+    }
 
     #[test]
     fn the_score_of_an_ensemble_is_fair() {

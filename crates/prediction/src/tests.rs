@@ -274,6 +274,36 @@ fn a_balancer_and_a_limit_are_recognised() {
     }
 }
 
+/// Few requests of low loads find more present than there are servers, and those of a full load do.
+#[test]
+fn a_full_load_shows_the_order_of_service() {
+    let exponential = Law::Exponential { mean_s: SERVICE_S };
+    for discipline in [Discipline::Fifo, Discipline::ProcessorSharing] {
+        let truth = Truth::new(discipline, 4, exponential.clone(), 0.001);
+        let block = |(at, rho): (usize, f64)| {
+            (rho * truth.capacity_per_s(), Block::of(&truth.rows(rho, 800, 5 + at as u64), 0))
+        };
+        let blocks = [0.2, 0.35, 0.5].into_iter().enumerate().map(block).collect();
+        let mut rng = stream(7, Purpose::Service, 0);
+        let services_s: Vec<f64> = (0..4_000).map(|_| truth.law.sample(&mut rng)).collect();
+        let responses_s = truth.station.population_s(16, &services_s, &Conditions::default());
+        let ended = |(at, response_s): (usize, &f64)| {
+            let sent = at as i64;
+            let completed = sent + (response_s * 1e9) as i64;
+            RequestRow::due(at as u64, sent).sent_at(sent, 1).ended(Outcome::Answered, completed)
+        };
+        let rows: Vec<RequestRow> = responses_s.iter().enumerate().map(ended).collect();
+        let low = Observed::new(blocks, truth.measured_capacity(), None).unwrap();
+        let share = |observed: &Observed| {
+            let found = Predictor::new(observed, 1).predict(&Question::at(300.0, 1_000)).unwrap();
+            let right = truth.station.order.words(4);
+            found.stations.iter().find(|station| station.station == right).map_or(0.0, |right| right.share)
+        };
+        let shares = [share(&low), share(&low.clone().with_full_load(16, &Block::of(&rows, 0)))];
+        assert!(shares[0] < 0.8 && shares[1] > 0.9, "{discipline:?}: {shares:?}");
+    }
+}
+
 /// A server that slows down as requests accumulate: closed populations show it, and a burst may then become an overload that lasts.
 #[test]
 fn a_speed_that_falls_with_the_number_present_makes_the_interval_reach_the_collapse() {

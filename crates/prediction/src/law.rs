@@ -1,0 +1,159 @@
+//! The service law that a candidate implies at every measured level, and how its mean depends on the load.
+
+use crate::candidate::Candidate;
+use crate::observed::{Block, Level, Observed};
+
+/// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
+#[derive(Clone, Debug)]
+pub(crate) struct LevelLaw {
+    pub(crate) rate_per_s: f64,
+    pub(crate) services_s: Vec<f64>,
+    pub(crate) classes: Vec<u32>,
+    /// The end of each chunk.
+    ends: Vec<usize>,
+}
+
+impl LevelLaw {
+    fn of(level: &Level, candidate: Candidate, observed: &Observed) -> Self {
+        let is_stamped = observed.is_stamped();
+        let of_block = |block: &Block| -> Vec<f64> {
+            if is_stamped {
+                return block.requests.iter().filter_map(|request| Some(request.stamp?.service_s)).collect();
+            }
+            candidate.implied_s(block, &observed.conditions())
+        };
+        let implied: Vec<Vec<f64>> = level.blocks.iter().map(of_block).collect();
+        let (mut services_s, mut classes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, range) in &level.chunks {
+            let block = &level.blocks[*at];
+            services_s.extend_from_slice(&implied[*at][block.first + range.start..block.first + range.end]);
+            classes.extend(block.counted()[range.clone()].iter().map(|request| request.class));
+            ends.push(services_s.len());
+        }
+        Self { rate_per_s: level.rate_per_s, services_s, classes, ends }
+    }
+
+    pub(crate) fn chunk(&self, at: usize) -> std::ops::Range<usize> {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        start..self.ends[at]
+    }
+
+    /// The mean, with these weights of the chunks.
+    pub(crate) fn mean_s(&self, weights: &[f64]) -> f64 {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (at, weight) in weights.iter().enumerate() {
+            let range = self.chunk(at);
+            count += weight * range.len() as f64;
+            sum += weight * self.services_s[range].iter().sum::<f64>();
+        }
+        sum / count
+    }
+}
+
+/// The mean service time as a function of utilisation: through the measured levels, and to m/C at saturation where the capacity C is
+/// known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path {
+    /// Throughput over capacity, and the mean service time in seconds; ascending.
+    points: Vec<(f64, f64)>,
+    pub(crate) capacity_per_s: f64,
+}
+
+impl Path {
+    /// From measured levels, by the least-squares line through them, so that noise puts no kink into the path. Without a
+    /// capacity, `growth` is the relative growth of the service time from the highest level to saturation.
+    pub(crate) fn through(
+        levels: &[(f64, f64)],
+        servers: f64,
+        capacity_per_s: Option<f64>,
+        growth: f64,
+    ) -> Self {
+        let (low, high) = ends(levels);
+        let capacity_per_s = capacity_per_s.unwrap_or_else(|| {
+            // The rate at which m servers of that service time are busy: λ = m / s(1).
+            servers / (high.1 * (1.0 + growth))
+        });
+        let full = (1.0, servers / capacity_per_s);
+        let mut points = vec![(low.0 / capacity_per_s, low.1)];
+        if high.0 > low.0 {
+            points.push((high.0 / capacity_per_s, high.1));
+        }
+        points.retain(|point| point.0 < 0.98);
+        points.push(full);
+        Self { points, capacity_per_s }
+    }
+
+    /// The mean service time at a throughput, in seconds.
+    pub(crate) fn service_s(&self, rate_per_s: f64) -> f64 {
+        let at = rate_per_s / self.capacity_per_s;
+        let after = self.points.partition_point(|point| point.0 < at);
+        match (after.checked_sub(1).map(|before| self.points[before]), self.points.get(after)) {
+            (Some(before), Some(after)) => {
+                before.1 + (after.1 - before.1) * (at - before.0) / (after.0 - before.0)
+            }
+            (Some(end), None) | (None, Some(&end)) => end.1,
+            (None, None) => f64::NAN,
+        }
+    }
+
+    /// By how much the service time grows from the highest measured level to saturation, relative to its value there.
+    pub(crate) fn growth(&self) -> f64 {
+        let [.., before, full] = self.points[..] else { return 0.0 };
+        full.1 / before.1 - 1.0
+    }
+}
+
+/// The ends of the least-squares line through rates and times.
+fn ends(levels: &[(f64, f64)]) -> ((f64, f64), (f64, f64)) {
+    let n = levels.len() as f64;
+    let (x, y) = levels.iter().fold((0.0, 0.0), |sum, level| (sum.0 + level.0 / n, sum.1 + level.1 / n));
+    let spread: f64 = levels.iter().map(|level| (level.0 - x).powi(2)).sum();
+    let slope = match spread {
+        0.0 => 0.0,
+        _ => levels.iter().map(|level| (level.0 - x) * (level.1 - y)).sum::<f64>() / spread,
+    };
+    let at = |rate: f64| (rate, y + slope * (rate - x));
+    (at(levels[0].0), at(levels[levels.len() - 1].0))
+}
+
+/// A candidate with its service law at every level.
+#[derive(Clone, Debug)]
+pub(crate) struct Fitted {
+    pub(crate) candidate: Candidate,
+    /// The most seconds of service per second.
+    pub(crate) width: f64,
+    pub(crate) levels: Vec<LevelLaw>,
+}
+
+impl Fitted {
+    /// The squared coefficient of variation of the service times of the highest level.
+    pub(crate) fn scv(&self) -> f64 {
+        let services_s = self.levels.last().map_or(&[][..], |level| &level.services_s);
+        kendall_stats::variance(services_s) / kendall_stats::mean(services_s).powi(2)
+    }
+
+    pub(crate) fn of(candidate: Candidate, observed: &Observed) -> Self {
+        let width = candidate.width(&observed.conditions());
+        let law = |level: &Level| LevelLaw::of(level, candidate, observed);
+        Self { candidate, width, levels: observed.levels.iter().map(law).collect() }
+    }
+
+    /// The path of the mean service time through the first levels, with these weights of their chunks.
+    pub(crate) fn path(&self, weights: &[Vec<f64>], capacity_per_s: Option<f64>, growth: f64) -> Path {
+        self.slower_path(weights, 1.0, capacity_per_s, growth)
+    }
+
+    /// The same if the measured service times were this many times as long.
+    pub(crate) fn slower_path(
+        &self,
+        weights: &[Vec<f64>],
+        slower: f64,
+        capacity_per_s: Option<f64>,
+        growth: f64,
+    ) -> Path {
+        let levels = self.levels.iter().zip(weights);
+        let means: Vec<(f64, f64)> =
+            levels.map(|(level, weights)| (level.rate_per_s, slower * level.mean_s(weights))).collect();
+        Path::through(&means, self.width, capacity_per_s, growth)
+    }
+}
