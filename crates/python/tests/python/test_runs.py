@@ -36,6 +36,8 @@ class Runs(unittest.TestCase):
                 "question": "How does it grow?",
                 "repeats": 1,
                 "seed": 1,
+                # No trial is repeated, and leaves more files.
+                "disturbed-over": "100%",
                 "system": {"name": "hold", "workers": 2, "mean": "5ms"},
                 "load": {"rate": [80, 160, 240], "duration": "2s"},
             },
