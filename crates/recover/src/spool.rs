@@ -4,8 +4,11 @@
 //! If the key is known before the file arrives, the part in memory is decrypted on arrival, while it is still in the
 //! processor's cache and the client is busier than the server. The part on disk always stays encrypted.
 //!
-//! Files of any number and length take no more memory than the budget, [`FREE_BYTES`], and a piece of
-//! [`PIECE_BYTES`] for each connection.
+//! Files of any number and length take no more memory than the budget, [`FREE_BYTES`], [`STAGES`] pieces of [`PIECE_BYTES`],
+//! and such a piece for each answer that is being sent from disk. A connection that waits for bytes holds no piece outside
+//! the budget.
+
+mod piece;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,19 +17,24 @@ use std::io;
 use std::mem::take;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use kendall_service::{BodyFuture, Reader};
 use tokio::task::spawn_blocking;
 
+pub(crate) use self::piece::SpoolBudget;
+use self::piece::{Piece, Stage, reserve};
 use crate::cipher::{BLOCK, Cipher};
 
 /// The size of a piece, in memory, to a file and from it. A whole number of the cipher's blocks.
 pub const PIECE_BYTES: usize = 256 * 1024;
-/// The memory of finished files that is kept for the next ones: the first use of a page costs more than all others. A file of
-/// 50 MB fits.
+/// The memory of finished files that is kept for the next ones, at most: the first use of a page costs more than all others. A file
+/// of 50 MB fits.
 pub const FREE_BYTES: usize = 64 << 20;
+/// The pieces, over all requests, whose bytes are on their way to temporary files: more than the runtime has threads that
+/// write files.
+pub const STAGES: usize = 16;
 
 /// The limits of the storage, and its folder.
 #[derive(Clone, Debug)]
@@ -46,77 +54,13 @@ impl Default for SpoolOptions {
     }
 }
 
-/// The budget that all spools share.
-pub(crate) struct SpoolBudget {
-    memory_left: AtomicU64,
-    disk_left: AtomicU64,
-    folder: PathBuf,
-    /// Unused pieces.
-    free: Mutex<Vec<Box<[u8]>>>,
-}
-
-impl SpoolBudget {
-    pub(crate) fn new(options: SpoolOptions) -> Arc<Self> {
-        Arc::new(Self {
-            memory_left: options.memory_bytes.into(),
-            disk_left: options.disk_bytes.into(),
-            folder: options.folder,
-            free: Mutex::new(Vec::new()),
-        })
-    }
-
-    /// A piece for a file of which this many bytes are missing, while the budget lasts.
-    fn piece(self: &Arc<Self>, left: u64) -> Option<Piece> {
-        let size = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
-        reserve(&self.memory_left, size as u64).then(|| {
-            let known = if size == PIECE_BYTES { self.free().pop() } else { None };
-            let bytes = known.unwrap_or_else(|| vec![0; size].into_boxed_slice());
-            Piece { bytes, budget: Arc::clone(self) }
-        })
-    }
-
-    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Box<[u8]>>> {
-        self.free.lock().expect("no thread panics while it holds the lock")
-    }
-}
-
-impl fmt::Debug for SpoolBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "budget in {}", self.folder.display())
-    }
-}
-
-/// Takes this much from what is left, if there is enough.
-fn reserve(left: &AtomicU64, bytes: u64) -> bool {
-    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
-}
-
-/// A piece of a file in memory, which returns to the budget when it is dropped.
-struct Piece {
-    bytes: Box<[u8]>,
-    budget: Arc<SpoolBudget>,
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        let bytes = take(&mut self.bytes);
-        self.budget.memory_left.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let mut free = self.budget.free();
-        if bytes.len() == PIECE_BYTES && free.len() < FREE_BYTES / PIECE_BYTES {
-            free.push(bytes);
-        }
-    }
-}
-
 /// The part of a file for which there was no memory.
 struct Disk {
     file: Arc<File>,
     reserved: u64,
     budget: Arc<SpoolBudget>,
     written: u64,
-    /// The bytes that are staged for the file.
-    staged: Vec<u8>,
-    in_stage: usize,
+    stage: Option<Stage>,
 }
 
 impl Disk {
@@ -141,22 +85,22 @@ impl Disk {
             reserved: bytes,
             budget: Arc::clone(budget),
             written: 0,
-            staged: Vec::new(),
-            in_stage: 0,
+            stage: None,
         };
         disk.file = Arc::new(opened.await.map_err(io::Error::other)??);
-        disk.staged = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(PIECE_BYTES)];
         Ok(disk)
     }
 
-    /// Writes the staged bytes.
-    async fn write(&mut self) -> io::Result<()> {
-        let (file, staged, length, at) =
-            (Arc::clone(&self.file), take(&mut self.staged), self.in_stage, self.written);
-        let write = move || file.write_all_at(&staged[..length], at).map(|()| staged);
-        self.staged = spawn_blocking(write).await.map_err(io::Error::other)??;
-        self.written += length as u64;
-        self.in_stage = 0;
+    /// Writes this many bytes of the stage, and releases it.
+    async fn write(&mut self, bytes: usize) -> io::Result<()> {
+        if let Some(stage) = self.stage.take()
+            && bytes > 0
+        {
+            let (file, at) = (Arc::clone(&self.file), self.written);
+            let write = move || file.write_all_at(&stage.piece[..bytes], at);
+            spawn_blocking(write).await.map_err(io::Error::other)??;
+            self.written += bytes as u64;
+        }
         Ok(())
     }
 }
@@ -207,9 +151,9 @@ impl Spool {
 
     /// A buffer for the next bytes.
     pub(crate) async fn buffer(&mut self) -> io::Result<&mut [u8]> {
-        let is_full = self.pieces.last().is_none_or(|piece| piece.bytes.len() == self.in_last);
+        let left = self.length - self.filled;
+        let is_full = self.pieces.last().is_none_or(|piece| piece.len() == self.in_last);
         if self.disk.is_none() && is_full {
-            let left = self.length - self.filled;
             match self.budget.piece(left) {
                 Some(piece) => {
                     self.pieces.push(piece);
@@ -217,6 +161,9 @@ impl Spool {
                 }
                 None => self.disk = Some(Disk::open(&self.budget, left).await?),
             }
+        }
+        if let Some(disk) = &mut self.disk {
+            disk.stage = Some(self.budget.stage(left).await?);
         }
         Ok(self.open_room())
     }
@@ -226,15 +173,9 @@ impl Spool {
         let last_block = next_last(self.last_block, &self.open_room()[..bytes]);
         self.last_block = last_block;
         self.filled += bytes as u64;
-        let is_whole = self.filled == self.length;
         match &mut self.disk {
             None => self.filled_last(bytes),
-            Some(disk) => {
-                disk.in_stage += bytes;
-                if is_whole || disk.in_stage == disk.staged.len() {
-                    disk.write().await?;
-                }
-            }
+            Some(disk) => disk.write(bytes).await?,
         }
         Ok(())
     }
@@ -244,15 +185,15 @@ impl Spool {
         let begun = self.in_last / BLOCK * BLOCK;
         self.in_last += bytes;
         if let (Some(cipher), Some(piece)) = (&self.cipher, self.pieces.last_mut()) {
-            cipher.decrypt_blocks(&mut piece.bytes[begun..self.in_last / BLOCK * BLOCK]);
+            cipher.decrypt_blocks(&mut piece[begun..self.in_last / BLOCK * BLOCK]);
         }
     }
 
     fn open_room(&mut self) -> &mut [u8] {
         match &mut self.disk {
-            Some(disk) => &mut disk.staged[disk.in_stage..],
+            Some(disk) => disk.stage.as_mut().map_or(&mut [], |stage| &mut stage.piece),
             None => match self.pieces.last_mut() {
-                Some(piece) => &mut piece.bytes[self.in_last..],
+                Some(piece) => &mut piece[self.in_last..],
                 None => &mut [],
             },
         }
@@ -309,7 +250,7 @@ pub(crate) struct Decrypted {
 /// The piece that is being sent.
 enum Current {
     Nothing,
-    Memory(Piece),
+    Piece(Piece),
     Bytes(Vec<u8>),
 }
 
@@ -334,7 +275,7 @@ impl Decrypted {
     fn current(&self) -> &[u8] {
         match &self.current {
             Current::Nothing => &[],
-            Current::Memory(piece) => &piece.bytes,
+            Current::Piece(piece) => piece,
             Current::Bytes(bytes) => bytes,
         }
     }
@@ -343,22 +284,22 @@ impl Decrypted {
     async fn fetch(&mut self) -> io::Result<usize> {
         if let Some(mut piece) = self.pieces.pop_front() {
             if !self.is_plain {
-                self.cipher.decrypt_blocks(&mut piece.bytes);
+                self.cipher.decrypt_blocks(&mut piece);
             }
-            self.current = Current::Memory(piece);
-        } else if let Some(disk) = &mut self.disk {
-            let left = usize::try_from(disk.written - self.read).unwrap_or(usize::MAX);
-            let mut bytes = take(&mut disk.staged);
-            bytes.resize(left.min(PIECE_BYTES), 0);
+            self.current = Current::Piece(piece);
+        } else if let Some(disk) = &self.disk {
+            // The last piece is sent, and can be used again.
+            self.current = Current::Nothing;
+            let mut piece = disk.budget.unreserved(disk.written - self.read)?;
             let (file, cipher, at) = (Arc::clone(&disk.file), Arc::clone(&self.cipher), self.read);
             let read = move || {
-                file.read_exact_at(&mut bytes, at)?;
-                cipher.decrypt_blocks(&mut bytes);
-                io::Result::Ok(bytes)
+                file.read_exact_at(&mut piece, at)?;
+                cipher.decrypt_blocks(&mut piece);
+                io::Result::Ok(piece)
             };
-            let bytes = spawn_blocking(read).await.map_err(io::Error::other)??;
-            self.read += bytes.len() as u64;
-            self.current = Current::Bytes(bytes);
+            let piece = spawn_blocking(read).await.map_err(io::Error::other)??;
+            self.read += piece.len() as u64;
+            self.current = Current::Piece(piece);
         }
         Ok(self.current().len())
     }

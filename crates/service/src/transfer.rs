@@ -37,21 +37,34 @@ impl Patience {
         Self { span, left: span, moved: 0 }
     }
 
-    /// Waits for the client to move some bytes.
-    async fn wait(&mut self, moving: impl Future<Output = io::Result<usize>>) -> Result<usize, Ending> {
+    /// Waits for the client.
+    async fn wait<T>(&mut self, client: impl Future<Output = io::Result<T>>) -> Result<T, Ending> {
         let begun = Instant::now();
-        let moved = match timeout(self.left, moving).await {
-            Ok(Ok(moved)) => moved,
-            Ok(Err(_)) => return Err(Ending::Reset),
-            Err(_) => return Err(Ending::Deadline),
-        };
-        self.moved += moved;
+        let done = timeout(self.left, client).await;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        match done {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(_)) => Err(Ending::Reset),
+            Err(_) => Err(Ending::Deadline),
+        }
+    }
+
+    /// Waits for the client to move some bytes.
+    async fn wait_to_move(
+        &mut self,
+        moving: impl Future<Output = io::Result<usize>>,
+    ) -> Result<usize, Ending> {
+        let bytes = self.wait(moving).await?;
+        self.moved(bytes);
+        Ok(bytes)
+    }
+
+    /// Records that the client moved this many bytes.
+    fn moved(&mut self, bytes: usize) {
+        self.moved += bytes;
         if self.moved >= LEAST_BYTES {
             (self.left, self.moved) = (self.span, 0);
-        } else {
-            self.left = self.left.saturating_sub(begun.elapsed());
         }
-        Ok(moved)
     }
 }
 
@@ -67,19 +80,24 @@ pub(crate) async fn fill<A: 'static>(
 ) -> Result<(), Ending> {
     let mut patience = Patience::new(patience);
     while *owed_bytes > 0 {
+        if buffered.is_empty() {
+            // A connection that waits needs no buffer.
+            patience.wait(stream.readable()).await.inspect_err(|_| sink.truncated())?;
+        }
         let buffer = sink.buffer().await.map_err(no_place)?;
         let most = usize::try_from(*owed_bytes).unwrap_or(usize::MAX).min(buffer.len());
         let buffer = &mut buffer[..most];
         let read = if buffered.is_empty() {
-            patience.wait(read(stream, buffer)).await
+            match stream.try_read(buffer) {
+                Ok(0) => Err(Ending::Incomplete),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+                read => read.map_err(|_| Ending::Reset),
+            }
         } else {
             Ok(take_front(buffered, buffer))
         };
-        let read = match read {
-            Ok(0) => Err(Ending::Incomplete),
-            read => read,
-        };
         let read = read.inspect_err(|_| sink.truncated())?;
+        patience.moved(read);
         *owed_bytes -= read as u64;
         moved.inc_by(read as u64);
         sink.filled(read).await.map_err(no_place)?;
@@ -133,7 +151,7 @@ pub(crate) async fn deliver(
             break;
         }
         while !piece.is_empty() {
-            let sent = patience.wait(write(stream, piece)).await?;
+            let sent = patience.wait_to_move(write(stream, piece)).await?;
             moved.inc_by(sent as u64);
             piece = &piece[sent..];
         }
@@ -154,11 +172,12 @@ pub(crate) async fn discard(
     patience: Duration,
 ) -> Result<(), Ending> {
     let mut patience = Patience::new(patience);
-    let mut dropped = [0; DROPPED_BYTES];
+    // An array would be part of every connection, also of those that discard nothing.
+    let mut dropped = vec![0; DROPPED_BYTES];
     while bytes > 0 {
         let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(DROPPED_BYTES);
         let read = if buffered.is_empty() {
-            patience.wait(read(stream, &mut dropped[..most])).await?
+            patience.wait_to_move(read(stream, &mut dropped[..most])).await?
         } else {
             take_front(buffered, &mut dropped[..most])
         };

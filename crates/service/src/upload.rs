@@ -13,14 +13,15 @@ pub trait Sink<A>: Debug + Send + 'static {
     /// The length of the body, as the request announced.
     fn length(&self) -> u64;
 
-    /// Space for the next bytes, at least one. The runtime only calls this while bytes are missing, and writes no more
-    /// than these. The call may wait, and the client waits as long.
+    /// Space for the next bytes, at least one. The runtime only calls this while bytes are missing, once some can be read,
+    /// and writes no more than the missing ones. [`filled`](Self::filled) follows without a wait for the client, so a sink
+    /// need not hold its space between the calls. The call may wait, and the client waits as long.
     ///
     /// # Errors
     /// Fails if there is no space for the body. The request is then rejected.
     fn buffer(&mut self) -> BodyFuture<'_, &mut [u8]>;
 
-    /// Records that the given number of bytes was written to the beginning of the space.
+    /// Records that the given number of bytes, possibly 0, was written to the beginning of the space.
     ///
     /// # Errors
     /// As [`buffer`](Self::buffer).

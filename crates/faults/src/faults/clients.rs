@@ -64,7 +64,7 @@ pub(super) const FLOOD: Fault = Fault {
         let most = match running.name() {
             // The page of runs has 512 connections at most, as SECURITY.md lists.
             "web" => 450,
-            // The files of 1,500 requests fill the disk of a case, and further requests are rejected.
+            // The server has 1,024 connections at most, and the load needs some.
             "recover" => 1000,
             _ => 2000,
         };

@@ -1,6 +1,7 @@
 //! The program itself, with kendall.
 
 mod campaign;
+mod memory;
 mod soak;
 
 use std::env::current_exe;
