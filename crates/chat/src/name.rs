@@ -61,6 +61,10 @@ impl Name {
             return Err(NameError::Length);
         }
         let shown = UsernameCaseMapped::enforce(typed).map_err(|_| NameError::Characters)?;
+        // NFC can join characters so that the rule of a third one no longer holds, and the shown name would not be valid.
+        if UsernameCaseMapped::enforce(&*shown).ok().as_ref() != Some(&shown) {
+            return Err(NameError::Characters);
+        }
         if shown.len() > NAME_BYTES || shown.chars().count() > NAME_CHARS {
             return Err(NameError::Length);
         }

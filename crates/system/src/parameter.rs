@@ -176,7 +176,10 @@ impl fmt::Display for Value {
                 let ns = time.as_nanos();
                 match ns {
                     0 => write!(f, "0s"),
-                    _ if ns.is_multiple_of(1_000_000_000) => write!(f, "{}s", time.as_secs()),
+                    // Beyond 11 days, microseconds lose digits as they are read, because they are converted to seconds.
+                    _ if ns.is_multiple_of(1_000_000_000) || ns >= 1_000_000_000_000_000 => {
+                        write!(f, "{}s", time.as_secs_f64())
+                    }
                     _ if ns.is_multiple_of(1_000_000) => write!(f, "{}ms", time.as_millis()),
                     _ => write!(f, "{}us", time.as_nanos() as f64 / 1e3),
                 }

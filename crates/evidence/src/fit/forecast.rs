@@ -122,11 +122,11 @@ impl FromStr for Slo {
 
 impl std::fmt::Display for Slo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.measure {
-            SloMeasure::Mean => write!(f, "mean")?,
-            SloMeasure::Quantile(p) => write!(f, "p{}", short(p * 100.0))?,
-        }
-        write!(f, " < {} ms", short(self.at_most_s * 1e3))
+        let measure = match self.measure {
+            SloMeasure::Mean => Measure::Mean,
+            SloMeasure::Quantile(p) => Measure::Quantile(p),
+        };
+        write!(f, "{}", Expectation { measure, side: Side::Below, limit: self.at_most_s })
     }
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn split<'n>(name: &'n str, units: &[(&str, f64)]) -> Option<(&'n str
 }
 
 /// The share that a quantile's name means: "50" is 0.5, "99.9", "99_9" and "999" are 0.999. Without a separator a third digit is
-/// read only after a 9: 200 is more likely a mistake than 20.0.
+/// read only after a 9: 200 is more likely a mistake than 20.0. A name has at most six digits after the separator, which all are shown.
 pub(crate) fn share(name: &str) -> Option<f64> {
     let (whole, part) = match name.split_once(['.', '_']) {
         Some(parts) => parts,
@@ -168,6 +168,6 @@ pub(crate) fn share(name: &str) -> Option<f64> {
         None => (name, ""),
     };
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_share = (1..=2).contains(&whole.len()) && digits(whole) && digits(part);
+    let is_share = (1..=2).contains(&whole.len()) && digits(whole) && digits(part) && part.len() <= 6;
     format!("0.{whole:0>2}{part}").parse().ok().filter(|p| is_share && *p > 0.0)
 }

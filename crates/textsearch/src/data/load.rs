@@ -60,18 +60,19 @@ pub(crate) fn read(
     let source = Source { file, path, size };
     let done: Vec<OnceLock<Result<Piece, SearchError>>> = pieces.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, pieces.len().max(1)) {
-            scope.spawn(|| {
-                while let Some((piece, slot)) = claim(&pieces, &done, &next) {
-                    let read = source.piece(piece).and_then(|bytes| parse(&bytes, lay));
-                    if read.is_err() {
-                        next.store(pieces.len(), Ordering::Relaxed);
-                    }
-                    let _ = slot.set(read);
-                }
-            });
+    let work = || {
+        while let Some((piece, slot)) = claim(&pieces, &done, &next) {
+            let read = source.piece(piece).and_then(|bytes| parse(&bytes, lay));
+            if read.is_err() {
+                next.store(pieces.len(), Ordering::Relaxed);
+            }
+            let _ = slot.set(read);
         }
+    };
+    // This thread is one of them, so a short file starts none.
+    thread::scope(|scope| {
+        (1..threads.min(pieces.len())).for_each(|_| drop(scope.spawn(work)));
+        work();
     });
     // Pieces are claimed in order, so the ones not read after a failure come behind it.
     let read: Vec<Piece> = done.into_iter().map_while(OnceLock::into_inner).collect::<Result<_, _>>()?;

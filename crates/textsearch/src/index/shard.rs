@@ -53,19 +53,18 @@ impl Shard {
     pub(crate) fn build(blocks: &[Block], threads: usize) -> Self {
         let made: Vec<OnceLock<Vec<Lists>>> = blocks.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, blocks.len().max(1)) {
-                scope.spawn(|| {
-                    let mut builder = Builder::new();
-                    while let Some(at) =
-                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < blocks.len())
-                    {
-                        let block = &blocks[at];
-                        let lists = segments(block).into_iter().map(|segment| builder.lists(block, segment));
-                        let _ = made[at].set(lists.collect());
-                    }
-                });
+        let work = || {
+            let mut builder = Builder::new();
+            while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < blocks.len()) {
+                let block = &blocks[at];
+                let lists = segments(block).into_iter().map(|segment| builder.lists(block, segment));
+                let _ = made[at].set(lists.collect());
             }
+        };
+        // This thread is one of them, so one block starts none.
+        thread::scope(|scope| {
+            (1..threads.min(blocks.len())).for_each(|_| drop(scope.spawn(work)));
+            work();
         });
         let made = made.into_iter().flat_map(|lists| lists.into_inner().expect("each block was worked on"));
         Self::joined(&made.collect::<Vec<_>>())
