@@ -244,8 +244,13 @@ mod tests {
         let Folder { _outer: left, _lock: lock, .. } = folder;
         let left = left.keep();
         drop(lock);
-        let _next = Folder::new().unwrap();
-        assert!(!left.exists() && other.path.is_dir());
+        // Another test that starts a program shares the lock with it for a moment.
+        let is_removed = || {
+            let _next = Folder::new().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            !left.exists()
+        };
+        assert!((0..500).any(|_| is_removed()) && other.path.is_dir());
     }
 
     /// A program of several threads that is killed ends thread by thread, and its first thread may be the first.
