@@ -159,6 +159,8 @@ impl Database {
                 command.arg("-D").arg(data).args(["-h", "127.0.0.1", "-p", &port, "-k", ""]);
                 // A recovery flushes the whole file system in one call, instead of thousands of files.
                 command.args(["-c", "shared_buffers=16MB", "-c", "recovery_init_sync_method=syncfs"]);
+                // In its folder, because a server that is killed removes nothing from /dev/shm.
+                command.args(["-c", "dynamic_shared_memory_type=mmap"]);
             }
             DatabaseKind::Mariadb => {
                 command.args(mariadb_options(&data)).arg("--bind-address=127.0.0.1");
