@@ -49,8 +49,11 @@ impl Campaign {
     /// Runs all cases that have no result yet, and returns how many of them failed.
     ///
     /// # Errors
-    /// Fails where the file of results cannot be read or written.
+    /// Fails where a name is unknown, and where the file of results cannot be read or written.
     pub fn run(&self) -> io::Result<usize> {
+        if let Some(why) = self.unknown() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         let pairs = self.pairs();
         if let Some(folder) = self.results.parent() {
             fs::create_dir_all(folder)?;
@@ -85,6 +88,16 @@ impl Campaign {
             }
         });
         Ok(failures.into_inner() as usize)
+    }
+
+    /// Why the names of systems and faults choose nothing.
+    fn unknown(&self) -> Option<String> {
+        let of = |names: &[String], known: Vec<&str>| {
+            let wrong = names.iter().find(|name| !known.contains(&name.as_str()))?;
+            Some(format!("{wrong} is not one of {}", known.join(", ")))
+        };
+        of(&self.systems, SUBJECTS.iter().map(|subject| subject.name).collect())
+            .or_else(|| of(&self.faults, FAULTS.iter().map(|fault| fault.name).collect()))
     }
 
     /// Each fault with each system that it applies to, in an order in which neighbours differ in both.

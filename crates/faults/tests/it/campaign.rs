@@ -36,6 +36,17 @@ fn a_short_campaign_passes_and_does_not_repeat_its_cases() {
     assert!(fs::read_to_string(page).unwrap().starts_with("# Faults"));
 }
 
+#[test]
+fn an_unknown_fault_is_named_with_those_there_are() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall-faults"));
+    // Any program serves, since no case starts.
+    command.args(["--program", env!("CARGO_BIN_EXE_kendall-faults"), "--faults", "disk-full"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("disk-full is not one of") && said.contains("full-disk"), "{said}");
+}
+
 /// Accounts in memory do not survive a kill of their server.
 #[test]
 fn lost_accounts_are_found() {
