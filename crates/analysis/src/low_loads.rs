@@ -1,6 +1,6 @@
 //! Reads the data that a prediction starts from: the requests of single loads, and the capacity where it was measured.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kendall_archive::read_trial;
 use kendall_evidence::RowClass;
@@ -93,8 +93,8 @@ struct Gathered {
     blocks: Vec<(f64, Block)>,
     /// Closed populations that do not think.
     closed: Vec<FullLoad>,
-    /// Their requests.
-    full: Vec<(u64, Block)>,
+    /// Their users, and where their requests are, with the end of the warm-up.
+    full: Vec<(u64, PathBuf, i64)>,
     capacity_per_s: Option<f64>,
     known: Option<KnownStation>,
     classes: Vec<String>,
@@ -132,7 +132,7 @@ pub fn low_loads(folder: &Path, systems: &'static [System]) -> Result<Vec<LowLoa
         gathered.known = known(&run, combination, result);
         gathered.add(&run.trial_folder(trial), result, result.warmup_ns(run.load(trial.combination)))?;
     }
-    Ok(groups.into_iter().map(|(group, gathered)| gathered.end(group)).collect())
+    groups.into_iter().map(|(group, gathered)| gathered.end(group)).collect()
 }
 
 /// Reads the folders of recorded loads, all of one server, whose station may be known.
@@ -146,7 +146,7 @@ pub fn recorded_loads(folders: &[&Path], known: Option<KnownStation>) -> Result<
         gathered.note(folder, &result);
         gathered.add(folder, &result, result.left_out_ns().unwrap_or_default())?;
     }
-    Ok(gathered.end(String::new()))
+    gathered.end(String::new())
 }
 
 /// The station of a trial's server, where it is one of kendall's own.
@@ -185,7 +185,7 @@ impl Gathered {
         }
         match full_load(result) {
             Some(load) => {
-                self.full.push((load.users, Block::of(&read_trial(folder)?, warmup_ns)));
+                self.full.push((load.users, folder.into(), warmup_ns));
                 self.closed.push(load);
             }
             None => self
@@ -195,7 +195,7 @@ impl Gathered {
         Ok(())
     }
 
-    fn end(self, group: String) -> LowLoads {
+    fn end(self, group: String) -> Result<LowLoads, RunError> {
         let points: Vec<(u64, f64)> =
             self.closed.iter().map(|load| (load.users, load.throughput_per_s)).collect();
         let doubts = falling_throughput(&points).into_iter().collect();
@@ -207,24 +207,23 @@ impl Gathered {
         let calibrated =
             |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
         let capacity = capacity(&self.closed).or_else(|| self.capacity_per_s.map(calibrated));
+        let mut observed = Observed::new(self.blocks, capacity, self.known)
+            .map(|observed| observed.with_populations(&populations));
         let most_users = self.closed.iter().map(|load| load.users).max();
-        let mut full: Vec<(u64, Block)> = self.full;
-        full.retain(|load| Some(load.0) == most_users);
-        let observed = Observed::new(self.blocks, capacity, self.known).map(|observed| {
-            let all = observed.with_populations(&populations);
-            let last = full.iter().rev().take(FULL_LOADS);
-            last.fold(all, |all, (users, block)| {
-                all.with_full_load((*users).min(u64::from(u32::MAX)) as u32, block)
-            })
-        });
-        LowLoads {
+        let full = self.full.iter().rev().filter(|load| Some(load.0) == most_users);
+        for (users, folder, warmup_ns) in full.take(FULL_LOADS) {
+            let block = Block::of(&read_trial(folder)?, *warmup_ns);
+            let users = u32::try_from(*users).unwrap_or(u32::MAX);
+            observed = observed.map(|observed| observed.with_full_load(users, &block));
+        }
+        Ok(LowLoads {
             group,
             classes: self.classes,
             observed,
             left_out: self.left_out,
             doubts,
             measured: self.measured,
-        }
+        })
     }
 }
 

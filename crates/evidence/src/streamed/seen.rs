@@ -202,12 +202,12 @@ fn ascending(mut quantiles: Vec<QuantileSeen>) -> Vec<QuantileSeen> {
     quantiles
 }
 
-/// A quantile has no interval where the share of requests above it may be larger by more than this many times that share.
+/// A quantile has no interval where the share of requests above it is uncertain by more than this many times itself.
 const MOST_TIMES: f64 = 2.5;
 
 /// The interval of a quantile, or how many requests it needs: by the ranks of independent requests, and by the shares below
-/// it of the sections. Where the share above may be larger by much of itself, its error counts as a ratio, doubled because such shares are
-/// skewed: so the upper end stays among the measured times, where a difference would lie beyond them.
+/// it of the sections. Where the share above is uncertain by nearly itself, the uncertainty counts as a ratio, and doubly because such shares
+/// are skewed. The upper end then stays among the measured times, where a difference would lie beyond them.
 fn interval(
     all: &Times,
     p: f64,
