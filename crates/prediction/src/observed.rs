@@ -4,6 +4,10 @@
 use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Servers};
+use kendall_stats::random::Rng;
+use rand_distr::{Distribution as _, StudentT};
+
+use crate::spells::Spells;
 
 const NS_PER_S: f64 = 1e9;
 /// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
@@ -183,17 +187,25 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// The relative standard deviation of the capacity in another minute. Part of the spread of the measurements is that they counted few
-    /// requests: the throughput of n services has a relative variance of scv/n, which is not the server's.
-    pub(crate) fn another_sd(&self, scv: f64) -> f64 {
+    /// Draws the capacity of another minute. Part of the spread of the measurements is that they counted few requests: the throughput of
+    /// n services has a relative variance of scv/n, which is not the server's. And a few measurements may be alike by chance. Therefore
+    /// the usual drift counts as some more of them, and the draw is from Student's law (Gelman and others 2013, section 3.2).
+    pub(crate) fn another_per_s(&self, scv: f64, rng: &mut Rng) -> f64 {
         let counted = scv / self.requests.max(1.0);
-        let drift = (self.relative_sd.powi(2) - counted).max(STEADIEST.powi(2));
-        (drift + (drift + counted) / f64::from(self.blocks.max(1))).sqrt()
+        let seen = (self.relative_sd.powi(2) - counted).max(0.0);
+        let compared = f64::from(self.blocks.max(1)) - 1.0;
+        let freedom = USUAL_WEIGHT + compared;
+        let drift = (USUAL_WEIGHT * USUAL_DRIFT.powi(2) + compared * seen) / freedom;
+        let sd = (drift + (drift + counted) / f64::from(self.blocks.max(1))).sqrt();
+        let student = StudentT::new(freedom).expect("its degrees of freedom are positive");
+        self.per_s * libm::exp(sd * student.sample(rng))
     }
 }
 
-/// No server is steadier than this from one minute to the next.
-const STEADIEST: f64 = 0.003;
+/// The usual standard deviation of a server's capacity from one minute to the next, over its mean.
+const USUAL_DRIFT: f64 = 0.01;
+/// It counts as much as this many comparisons of two measurements.
+const USUAL_WEIGHT: f64 = 3.0;
 
 /// The station that a server was started as.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,6 +240,8 @@ pub struct Observed {
     pub(crate) closed: Vec<(u32, f64)>,
     /// The response times of closed populations at full load.
     pub(crate) full: Vec<Full>,
+    /// How the speed of the busy server changed during full loads.
+    pub(crate) spells: Spells,
 }
 
 /// The response times of a closed population without think time at full load.
@@ -279,7 +293,14 @@ impl Observed {
         if levels.is_empty() {
             Err(NothingObserved::TooFew)
         } else {
-            Ok(Self { levels, capacity, known, closed: Vec::new(), full: Vec::new() })
+            Ok(Self {
+                levels,
+                capacity,
+                known,
+                closed: Vec::new(),
+                full: Vec::new(),
+                spells: Spells::default(),
+            })
         }
     }
 
@@ -301,10 +322,13 @@ impl Observed {
     }
 
     /// Adds the requests of a closed population without think time that kept the server busy. How far their response times spread says
-    /// what low loads hardly say: how many are served at a time, and in which order.
+    /// what low loads hardly say: how many are served at a time, and in which order. When they completed says how steady the server is.
     #[must_use]
     pub fn with_full_load(mut self, users: u32, block: &Block) -> Self {
         let counted = block.counted();
+        let mut completed_s: Vec<f64> = counted.iter().map(|request| request.completed_s).collect();
+        completed_s.sort_by(f64::total_cmp);
+        self.spells.add(&completed_s);
         let counted = &counted[..counted.len().min(MOST_REQUESTS / 2)];
         let responses_s: Vec<f64> =
             counted.iter().map(|request| request.completed_s - request.sent_s).collect();

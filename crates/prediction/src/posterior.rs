@@ -37,6 +37,8 @@ pub(crate) struct Draw {
     pub(crate) candidate: Candidate,
     pub(crate) services: Services,
     pub(crate) path: Path,
+    /// The speeds of the server in spells, over their mean; empty where it is steady.
+    pub(crate) speeds: Vec<f64>,
 }
 
 /// All candidates with their scores.
@@ -191,14 +193,13 @@ impl<'a> Posterior<'a> {
         }
         let at = self.best(&weights);
         let fitted = &self.fitted[at].0;
-        let capacity_per_s = self
-            .observed
-            .capacity
-            .map(|capacity| capacity.per_s * libm::exp(capacity.another_sd(fitted.scv()) * normal(&mut rng)));
+        let capacity_per_s =
+            self.observed.capacity.map(|capacity| capacity.another_per_s(fitted.scv(), &mut rng));
         let growth = GROWTH * normal(&mut rng);
         let slower = libm::exp(self.speed_sd * normal(&mut rng));
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
-        Draw { candidate: fitted.candidate, services: Services::of(&fitted.levels, &weights), path }
+        let services = Services::of(&fitted.levels, &weights);
+        Draw { candidate: fitted.candidate, speeds: self.observed.spells.speeds(&services), services, path }
     }
 }
 

@@ -9,6 +9,8 @@ use crate::law::LevelLaw;
 const SHORTEST_RUN: usize = 16;
 /// And of at most this many: a level has only some thousands to draw from.
 const LONGEST_RUN: usize = 256;
+/// The means of fewer runs say little about how they scatter.
+const LEAST_RUNS: usize = 16;
 /// Service times further apart than the lag at which their correlation falls below this count as independent.
 const UNCORRELATED: f64 = 0.1;
 
@@ -42,6 +44,24 @@ impl Services {
         chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
         let run = levels.iter().map(|level| run_of(&level.services_s)).max().unwrap_or(SHORTEST_RUN);
         Self { scaled, classes, chunks, run }
+    }
+
+    /// These service times, in the proportions in which they are given.
+    #[cfg(test)]
+    pub(crate) fn alike(services_s: Vec<f64>) -> Self {
+        let mean_s = kendall_stats::mean(&services_s);
+        let run = run_of(&services_s);
+        let scaled: Vec<f64> = services_s.iter().map(|service_s| service_s / mean_s).collect();
+        Self { classes: vec![0; scaled.len()], chunks: vec![(1.0, 0..scaled.len())], scaled, run }
+    }
+
+    /// The squared relative standard deviation of the mean of `n` service times as they are drawn.
+    pub(crate) fn scatter_of_mean(&self, n: f64) -> f64 {
+        let means: Vec<f64> = self.scaled.chunks_exact(self.run).map(kendall_stats::mean).collect();
+        if means.len() < LEAST_RUNS {
+            return kendall_stats::variance(&self.scaled) / n;
+        }
+        kendall_stats::variance(&means) * self.run as f64 / n
     }
 
     /// The place of a request from which a run begins.
