@@ -37,8 +37,6 @@ pub(crate) struct Draw {
     pub(crate) candidate: Candidate,
     pub(crate) services: Services,
     pub(crate) path: Path,
-    /// The speeds of the server in spells, over their mean; empty where it is steady.
-    pub(crate) speeds: Vec<f64>,
 }
 
 /// All candidates with their scores.
@@ -198,8 +196,7 @@ impl<'a> Posterior<'a> {
         let growth = GROWTH * normal(&mut rng);
         let slower = libm::exp(self.speed_sd * normal(&mut rng));
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
-        let services = Services::of(&fitted.levels, &weights);
-        Draw { candidate: fitted.candidate, speeds: self.observed.spells.speeds(&services), services, path }
+        Draw { candidate: fitted.candidate, services: Services::of(&fitted.levels, &weights), path }
     }
 }
 

@@ -13,7 +13,6 @@ use crate::observed::{Conditions, Observed};
 use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
 use crate::services::Mix;
-use crate::spells::Course;
 
 /// The quantiles that are predicted.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -272,9 +271,6 @@ impl Predictor {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
-        let last_s = visits.last().map_or(0.0, |visit| visit.arrival_s);
-        let course = Course::draw(&draw.speeds, last_s, &mut rng);
-        visits.iter_mut().for_each(|visit| visit.service_s /= course.at(visit.arrival_s));
         let station = Candidate {
             order: question.discipline.map_or_else(|| draw.candidate.order_with(servers), Order::OneQueue),
             servers,

@@ -9,8 +9,8 @@ use crate::law::LevelLaw;
 const SHORTEST_RUN: usize = 16;
 /// And of at most this many: a level has only some thousands to draw from.
 const LONGEST_RUN: usize = 256;
-/// The means of fewer runs say little about how they scatter.
-const LEAST_RUNS: usize = 16;
+/// As many service times show the law of service, its tail included.
+const ENOUGH: usize = 8_000;
 /// Service times further apart than the lag at which their correlation falls below this count as independent.
 const UNCORRELATED: f64 = 0.1;
 
@@ -26,8 +26,12 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// The service times from levels with the weights of their chunks.
+    /// The service times of the highest level, with the weights of its chunks, and of lower ones until there are enough. At low loads a
+    /// server starts from idle, asleep or with cold caches, for many requests; at the higher loads that are predicted, for few.
     pub(crate) fn of(levels: &[LevelLaw], weights: &[Vec<f64>]) -> Self {
+        let count = |low: usize| -> usize { levels[low..].iter().map(|level| level.services_s.len()).sum() };
+        let low = (0..levels.len()).rev().find(|&low| count(low) >= ENOUGH).unwrap_or(0);
+        let (levels, weights) = (&levels[low..], &weights[low..]);
         let (mut scaled, mut classes, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         let mut sum = 0.0;
         for (level, weights) in levels.iter().zip(weights) {
@@ -44,24 +48,6 @@ impl Services {
         chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
         let run = levels.iter().map(|level| run_of(&level.services_s)).max().unwrap_or(SHORTEST_RUN);
         Self { scaled, classes, chunks, run }
-    }
-
-    /// These service times, in the proportions in which they are given.
-    #[cfg(test)]
-    pub(crate) fn alike(services_s: Vec<f64>) -> Self {
-        let mean_s = kendall_stats::mean(&services_s);
-        let run = run_of(&services_s);
-        let scaled: Vec<f64> = services_s.iter().map(|service_s| service_s / mean_s).collect();
-        Self { classes: vec![0; scaled.len()], chunks: vec![(1.0, 0..scaled.len())], scaled, run }
-    }
-
-    /// The squared relative standard deviation of the mean of `n` service times as they are drawn.
-    pub(crate) fn scatter_of_mean(&self, n: f64) -> f64 {
-        let means: Vec<f64> = self.scaled.chunks_exact(self.run).map(kendall_stats::mean).collect();
-        if means.len() < LEAST_RUNS {
-            return kendall_stats::variance(&self.scaled) / n;
-        }
-        kendall_stats::variance(&means) * self.run as f64 / n
     }
 
     /// The place of a request from which a run begins.

@@ -74,14 +74,14 @@ impl Truth {
 
     fn observed(&self, capacity: Option<Capacity>, known: Option<KnownStation>) -> Observed {
         let block = |(at, rho): (usize, f64)| {
-            (rho * self.capacity_per_s(), Block::of(&self.rows(rho, REQUESTS, 5 + at as u64), 0))
+            (rho * self.capacity_per_s(), Block::of(&self.rows(rho, REQUESTS, 35 + at as u64), 0))
         };
         let blocks = [0.2, 0.35, 0.5].into_iter().enumerate().map(block).collect();
         Observed::new(blocks, capacity, known).unwrap()
     }
 
     fn measured_capacity(&self) -> Option<Capacity> {
-        Some(Capacity { per_s: self.capacity_per_s(), relative_sd: 0.003, blocks: 4, requests: 1e4 })
+        Some(Capacity { per_s: self.capacity_per_s(), relative_sd: 0.003, blocks: 40, requests: 1e4 })
     }
 
     fn predictor(&self) -> Predictor {
@@ -302,6 +302,24 @@ fn a_full_load_shows_the_order_of_service() {
         let shares = [share(&low), share(&low.clone().with_full_load(16, &Block::of(&rows, 0)))];
         assert!(shares[0] < 0.8 && shares[1] > 0.9, "{discipline:?}: {shares:?}");
     }
+}
+
+/// Few measurements of a capacity may agree by chance, many do not.
+#[test]
+fn few_measurements_of_the_capacity_that_agree_leave_the_interval_wide() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let width = |blocks, relative_sd| {
+        let capacity =
+            Capacity { per_s: truth.capacity_per_s(), relative_sd, blocks, requests: f64::INFINITY };
+        let observed = truth.observed(Some(capacity), None);
+        let found = Predictor::new(&observed, 1).capacity_per_s(&Question::at(1.0, 1)).unwrap();
+        let (low, high) = found.interval.unwrap();
+        (high - low) / found.value
+    };
+    assert!((0.05..0.12).contains(&width(3, 0.001)), "{}", width(3, 0.001));
+    assert!(width(3, 0.03) > 1.2 * width(3, 0.001));
+    assert!(width(40, 0.001) < 0.4 * width(3, 0.001));
+    assert!(width(40, 0.03) > 0.08, "{}", width(40, 0.03));
 }
 
 /// A server that slows down as requests accumulate: closed populations show it, and a burst may then become an overload that lasts.
