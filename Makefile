@@ -58,6 +58,7 @@ bench:
 
 # How right predictions are: validates every server of experiments/validate that has no result in results/accuracy yet, and writes
 # docs/accuracy.md from all results there. `make accuracy ONLY="node nginx-gzip" ROUNDS=3 LOW=10s FOR=2m` for some servers, and longer.
+# The repository has the results of the page: remove results/accuracy first to measure every server on this machine.
 accuracy:
 	@./tools/install accuracy
 	cargo build --release --locked --package kendall --package kendall-bench
@@ -67,6 +68,7 @@ accuracy:
 # What the experiments found: runs every file of experiments/ that has no complete run of this version in results/experiments yet, and
 # writes docs/results.md from all results there. It says first how long that takes; Ctrl-C keeps what is done, and the same command
 # continues. `make experiments ONLY="reverse recover/network"` for some, ONLY=--plan for the times, ONLY=--page for the page alone.
+# The repository has what the page shows of each run: remove results/experiments first to run every file on this machine.
 experiments:
 	@./tools/install experiments
 	cargo build --release --locked --package kendall --package kendall-bench

@@ -1,7 +1,8 @@
 //! What the experiments of the repository found: runs each file of `experiments/` in full once, and writes `docs/results.md` from all
 //! results.
 //!
-//! A file with a complete run of this version of it is not run again, and an interrupted run is resumed. An experiment that fails does not
+//! A file with a complete run of this version of it is not run again, and an interrupted run is resumed. What the page has of a complete run
+//! is kept in `results/experiments`, which the repository has, so that other days and machines continue the series. An experiment that fails does not
 //! end the series; Ctrl-C does, and keeps what is done.
 
 mod databases;
@@ -9,8 +10,9 @@ mod estimate;
 mod page;
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use crate::common::{kendall, root, status};
 use crate::experiment_file::{self, ExperimentFile};
 use databases::Databases;
 use estimate::{Estimate, in_words};
-use page::{Entry, Finished, Picture};
+use page::{CompleteRun, Entry, Finished};
 use record::Record;
 
 /// The first argument that calls this.
@@ -105,7 +107,7 @@ fn plan(files: &[&ExperimentFile], results: &Path) {
             record::earlier(results, file).map_or_else(|| Estimate::of(&file.text), Estimate::measured);
         let record = Record::of(results, file);
         let doing = match (&record, file.missing()) {
-            (Record::Complete(_), _) => "complete".to_owned(),
+            (record, _) if record.is_done() => "complete".to_owned(),
             (_, Some(program)) => format!("left out: {program} is not installed"),
             (_, None) => {
                 let left = estimate.left(record.trials_done());
@@ -131,7 +133,7 @@ fn run_all(
     let mut failures = BTreeMap::new();
     for file in files {
         let record = Record::of(results, file);
-        if matches!(record, Record::Complete(_)) || file.missing().is_some() {
+        if record.is_done() || file.missing().is_some() {
             continue;
         }
         println!("\n{}: {}", file.name, file.question);
@@ -158,9 +160,9 @@ fn execute(file: &ExperimentFile, record: &Record, results: &Path) -> Result<(),
     };
     let status = command.status().map_err(|error| format!("cannot start kendall: {error}"))?;
     // The exit status says what was expected of the result, too; only the result counts here.
-    match Record::of(results, file) {
-        Record::Complete(_) => Ok(()),
-        _ => Err(format!("kendall run ended before the last trial ({status})")),
+    match Record::of(results, file).is_done() {
+        true => Ok(()),
+        false => Err(format!("kendall run ended before the last trial ({status})")),
     }
 }
 
@@ -173,31 +175,37 @@ fn write_page(
 ) -> Result<(), String> {
     let mut files: Vec<&ExperimentFile> = files.iter().collect();
     files.sort_by(|a, b| a.name.cmp(&b.name));
-    let entries: Vec<Entry> = files
-        .into_iter()
-        .map(|file| entry(file, results, failures.get(&file.name)))
-        .collect::<Result<_, _>>()?;
     let path = root.join(PAGE);
     let pictures = path.with_file_name(PICTURES);
-    let cannot = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    match fs::remove_dir_all(&pictures) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot(&pictures, error)),
-        _ => fs::create_dir_all(&pictures).map_err(|error| cannot(&pictures, error))?,
+    create(&pictures)?;
+    let entries: Vec<Entry> = files
+        .into_iter()
+        .map(|file| entry(file, results, &pictures, failures.get(&file.name)))
+        .collect::<Result<_, _>>()?;
+    let shown: BTreeSet<String> = entries.iter().filter_map(Entry::picture_file).collect();
+    let cannot = |error: io::Error| format!("cannot read {}: {error}", pictures.display());
+    for picture in fs::read_dir(&pictures).map_err(cannot)?.flatten() {
+        if !shown.contains(&*picture.file_name().to_string_lossy()) {
+            fs::remove_file(picture.path())
+                .map_err(|error| format!("cannot remove {}: {error}", picture.path().display()))?;
+        }
     }
-    for Picture { file, svg } in entries.iter().filter_map(Entry::picture) {
-        let path = pictures.join(file);
-        fs::write(&path, svg).map_err(|error| cannot(&path, error))?;
-    }
-    fs::write(&path, page::page(&entries)).map_err(|error| cannot(&path, error))?;
+    write(&path, page::page(&entries).as_bytes())?;
     println!("Written: {PAGE}");
     Ok(())
 }
 
-/// What the page has of an experiment.
-fn entry(file: &ExperimentFile, results: &Path, failure: Option<&String>) -> Result<Entry, String> {
+/// What the page has of an experiment. Of a complete run, it is kept, and its picture is written.
+fn entry(
+    file: &ExperimentFile,
+    results: &Path,
+    pictures: &Path,
+    failure: Option<&String>,
+) -> Result<Entry, String> {
     let (name, question) = (file.name.clone(), file.question.clone());
     let folder = match Record::of(results, file) {
         Record::Complete(folder) => folder,
+        Record::Kept(path) => return kept(&path).map(|finished| Entry::Finished(Box::new(finished))),
         record => {
             let missing = || Some(format!("{} is not installed", file.missing()?));
             let begun = || (record.trials_done() > 0).then(|| "it was interrupted".to_owned());
@@ -210,7 +218,29 @@ fn entry(file: &ExperimentFile, results: &Path, failure: Option<&String>) -> Res
     };
     let report = report(&folder)?;
     let manifest = Manifest::read(&folder).map_err(|error| error.to_string())?;
-    Ok(Entry::Finished(Box::new(Finished { name, question, report, manifest })))
+    let run = CompleteRun { name, question, report, manifest };
+    if let Some(picture) = run.picture() {
+        write(&pictures.join(picture.file), picture.svg.as_bytes())?;
+    }
+    let finished = run.finished();
+    let text = serde_json::to_vec_pretty(&finished).map_err(|error| error.to_string())?;
+    record::remove_kept(results, file);
+    write(&record::kept_file(results, file), &text)?;
+    Ok(Entry::Finished(Box::new(finished)))
+}
+
+/// What the page has of a run that is no longer there, or was made on another machine.
+fn kept(path: &Path) -> Result<Finished, String> {
+    let text = fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn create(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// The report of a run, as `kendall report` makes it.

@@ -3,9 +3,12 @@
 use kendall_evidence::{Rules, Visit, departures};
 use kendall_station::{Discipline, Servers};
 
-use crate::implied::{in_order_s, in_turn_s, shared_s};
+use crate::implied::{in_order_s, in_turn_s, one_by_one_s, shared_s};
 use crate::observed::{Block, Capacity, Conditions, KnownStation, Level, Observed};
-use crate::order::{Order, Shared, Speed, departures_in_turn_s, population_in_order_s};
+use crate::order::{
+    Order, Shared, Speed, departures_in_turn_s, departures_s, population_in_order_s, population_s,
+    serve_in_batches,
+};
 
 /// A station that may be the server: how many servers, in which order they serve, and the time that requests spend elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,8 +72,8 @@ const LEAST_FALL: f64 = 0.15;
 const LIMITS: [u32; 3] = [2, 4, 8];
 
 impl Candidate {
-    /// Other orders that the same data may have, with the same delay: several queues, a limit on the requests in service, a speed that
-    /// depends on their number.
+    /// Other orders that the same data may have, with the same delay: several queues, batches, a limit on the requests in service, a speed
+    /// that depends on their number.
     pub(crate) fn variants(self, observed: &Observed) -> Vec<Self> {
         if observed.known.is_some() {
             return Vec::new();
@@ -81,6 +84,9 @@ impl Candidate {
             variants.extend(
                 [Order::Turns, Order::Scattered, Order::ScatteredFifo].map(|order| with(order, self.servers)),
             );
+        }
+        if self.servers == 1 {
+            variants.push(with(Order::Batches, 1));
         }
         variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
         // Noise of a curve would be taken for a fall that no server has.
@@ -95,6 +101,8 @@ impl Candidate {
     pub(crate) fn order_with(self, servers: u32) -> Order {
         match self.order {
             Order::AtMost(limit) => Order::AtMost((limit / self.servers).saturating_mul(servers)),
+            // Several servers share the batches, and so come near to one queue.
+            Order::Batches if servers > 1 => Order::OneQueue(Discipline::Fifo),
             order => order,
         }
     }
@@ -118,7 +126,7 @@ impl Candidate {
             Order::OneQueue(discipline) if discipline.shares() => {
                 Some(Shared { limit: usize::MAX, speed: of_servers() })
             }
-            Order::OneQueue(_) | Order::Turns => None,
+            Order::OneQueue(_) | Order::Turns | Order::Batches => None,
             Order::AtMost(limit) => Some(Shared { limit: limit as usize, speed: of_servers() }),
             Order::Scattered => Some(Shared { limit: usize::MAX, speed: Speed::of_scattered(self.servers) }),
             Order::ScatteredFifo => {
@@ -135,6 +143,7 @@ impl Candidate {
         match self.shared(conditions) {
             Some(shared) => shared_s(block, &shared, self.delay_s),
             None if self.order == Order::Turns => in_turn_s(block, self.servers as usize, self.delay_s),
+            None if self.order == Order::Batches => one_by_one_s(block, self.delay_s),
             None => in_order_s(block, self.servers as usize, self.delay_s),
         }
     }
@@ -142,7 +151,8 @@ impl Candidate {
     /// The response times since sending of visits, delay included.
     pub(crate) fn responses_s(self, visits: &[Visit], conditions: &Conditions<'_>) -> Vec<f64> {
         let ends_s = match (self.shared(conditions), self.order) {
-            (Some(shared), _) => shared.departures_s(visits),
+            (Some(shared), _) => departures_s(visits, |visits, ended| shared.serve(visits, ended)),
+            (None, Order::Batches) => departures_s(visits, serve_in_batches),
             (None, Order::OneQueue(discipline)) => {
                 let servers = Servers::new(self.servers).unwrap_or(Servers::MIN);
                 let ends_s = departures(visits, &Rules::new(servers, discipline, conditions.classes));
@@ -154,7 +164,7 @@ impl Candidate {
     }
 
     /// The response times of a closed population without think time whose requests take these service times, in seconds, in the order in
-    /// which they end. The order is first come first served, in turn, or that of shared servers.
+    /// which they end. The order is first come first served, in turn, in batches, or that of shared servers.
     pub(crate) fn population_s(
         self,
         users: usize,
@@ -163,7 +173,12 @@ impl Candidate {
     ) -> Vec<f64> {
         let (servers, in_turn) = (self.servers as usize, self.order == Order::Turns);
         match self.shared(conditions) {
-            Some(shared) => shared.population_s(users, services_s, self.delay_s),
+            Some(shared) => {
+                population_s(users, services_s, self.delay_s, |visits, ended| shared.serve(visits, ended))
+            }
+            None if self.order == Order::Batches => {
+                population_s(users, services_s, self.delay_s, serve_in_batches)
+            }
             None => population_in_order_s(users, services_s, self.delay_s, servers, in_turn),
         }
     }

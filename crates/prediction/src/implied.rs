@@ -21,6 +21,16 @@ pub(crate) fn in_order_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64
     implied.collect()
 }
 
+/// One server that serves requests one by one, in whichever order: each starts when the one that completed before it did.
+pub(crate) fn one_by_one_s(block: &Block, delay_s: f64) -> Vec<f64> {
+    let mut implied_s = vec![LEAST_S; block.requests.len()];
+    let mut free_s = f64::NEG_INFINITY;
+    for &next in &block.by_completion {
+        implied_s[next as usize] = since_free(&block.requests[next as usize], &mut free_s, delay_s);
+    }
+    implied_s
+}
+
 /// Servers with a queue each, to which requests are assigned in turn.
 pub(crate) fn in_turn_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64> {
     let mut free_s = vec![f64::NEG_INFINITY; servers];
@@ -170,9 +180,11 @@ mod tests {
             Order::ScatteredFifo,
             Order::SharedSpeed,
             Order::SerialSpeed,
+            Order::Batches,
         ];
         for order in orders {
-            let station = Candidate { order, servers: 2, delay_s: 0.002 };
+            let servers = if order == Order::Batches { 1 } else { 2 };
+            let station = Candidate { order, servers, delay_s: 0.002 };
             let responses_s = station.responses_s(&visits, &conditions);
             let seen: Vec<(f64, f64)> =
                 std::iter::zip(visits.iter().map(|visit| visit.arrival_s), responses_s).collect();

@@ -25,6 +25,9 @@ pub(crate) enum Order {
     SharedSpeed,
     /// The same speed, but one request is served at a time, in the order of arrival.
     SerialSpeed,
+    /// One server takes all requests that wait, and serves them one after the other, the last to arrive first, before it takes others:
+    /// the scheduler of Go puts the connections that became ready together onto a stack.
+    Batches,
 }
 
 impl Order {
@@ -39,6 +42,7 @@ impl Order {
             Self::ScatteredFifo => format!("{servers} processors, FIFO, requests on one at random"),
             Self::SharedSpeed => "shared, with a speed that depends on the number present".into(),
             Self::SerialSpeed => "FIFO, with a speed that depends on the number present".into(),
+            Self::Batches => "1 server, batches of all that wait, the last first".into(),
         }
     }
 
@@ -46,7 +50,7 @@ impl Order {
     pub(crate) fn discipline(self) -> Discipline {
         match self {
             Self::OneQueue(discipline) => discipline,
-            Self::Turns | Self::ScatteredFifo | Self::SerialSpeed => Discipline::Fifo,
+            Self::Turns | Self::ScatteredFifo | Self::SerialSpeed | Self::Batches => Discipline::Fifo,
             Self::AtMost(_) | Self::Scattered | Self::SharedSpeed => Discipline::ProcessorSharing,
         }
     }
@@ -126,6 +130,55 @@ impl Speed {
     }
 }
 
+/// Gets the index of a visit and when it ends, and may add one that arrives later than all.
+pub(crate) type Ended<'a> = &'a mut dyn FnMut(usize, f64) -> Option<Visit>;
+
+/// When each visit ends at a station that serves them so, of visits in the order of arrival.
+pub(crate) fn departures_s(visits: &[Visit], serve: impl FnOnce(&mut Vec<Visit>, Ended<'_>)) -> Vec<f64> {
+    let mut ends_s = vec![f64::INFINITY; visits.len()];
+    serve(&mut visits.to_vec(), &mut |visit, end_s| {
+        ends_s[visit] = end_s;
+        None
+    });
+    ends_s
+}
+
+/// The response times of a closed population without think time at a station that serves so, in the order in which they end.
+pub(crate) fn population_s(
+    users: usize,
+    services_s: &[f64],
+    delay_s: f64,
+    serve: impl FnOnce(&mut Vec<Visit>, Ended<'_>),
+) -> Vec<f64> {
+    let mut services_s = services_s.iter();
+    let mut arrive = |arrival_s| Some(Visit { arrival_s, service_s: *services_s.next()?, class: 0 });
+    let mut visits: Vec<Visit> = (0..users).filter_map(|_| arrive(0.0)).collect();
+    let mut arrivals_s = vec![0.0; visits.len()];
+    let mut responses_s = Vec::new();
+    serve(&mut visits, &mut |visit, end_s| {
+        responses_s.push(end_s - arrivals_s[visit] + delay_s);
+        // The first to end is also the first to be back.
+        let next = arrive(end_s + delay_s)?;
+        arrivals_s.push(next.arrival_s);
+        Some(next)
+    });
+    responses_s
+}
+
+/// Serves visits in batches ([`Order::Batches`]).
+pub(crate) fn serve_in_batches(visits: &mut Vec<Visit>, ended: Ended<'_>) {
+    let (mut first, mut now_s) = (0, f64::NEG_INFINITY);
+    while let Some(next) = visits.get(first) {
+        now_s = now_s.max(next.arrival_s);
+        let end = first + visits[first..].partition_point(|visit| visit.arrival_s <= now_s);
+        for served in (first..end).rev() {
+            now_s += visits[served].service_s;
+            visits.extend(ended(served, now_s));
+        }
+        first = end;
+    }
+}
+
 /// A station whose requests in service, at most `limit` of them, share its speed equally; the others wait in the order of arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
@@ -139,35 +192,8 @@ impl Shared {
         self.speed.at(present) / present.clamp(1, self.limit) as f64
     }
 
-    /// When each visit ends, of visits in the order of arrival.
-    pub(crate) fn departures_s(&self, visits: &[Visit]) -> Vec<f64> {
-        let mut ends_s = vec![f64::INFINITY; visits.len()];
-        self.serve(&mut visits.to_vec(), |visit, end_s| {
-            ends_s[visit] = end_s;
-            None
-        });
-        ends_s
-    }
-
-    /// The response times of a closed population without think time, in the order in which they end.
-    pub(crate) fn population_s(&self, users: usize, services_s: &[f64], delay_s: f64) -> Vec<f64> {
-        let mut services_s = services_s.iter();
-        let mut arrive = |arrival_s| Some(Visit { arrival_s, service_s: *services_s.next()?, class: 0 });
-        let mut visits: Vec<Visit> = (0..users).filter_map(|_| arrive(0.0)).collect();
-        let mut arrivals_s = vec![0.0; visits.len()];
-        let mut responses_s = Vec::new();
-        self.serve(&mut visits, |visit, end_s| {
-            responses_s.push(end_s - arrivals_s[visit] + delay_s);
-            // The first to end is also the first to be back.
-            let next = arrive(end_s + delay_s)?;
-            arrivals_s.push(next.arrival_s);
-            Some(next)
-        });
-        responses_s
-    }
-
-    /// Serves visits in the order of arrival. `ended` gets the index of each and when it ends, and may add one that arrives later than all.
-    fn serve(&self, visits: &mut Vec<Visit>, mut ended: impl FnMut(usize, f64) -> Option<Visit>) {
+    /// Serves visits in the order of arrival.
+    pub(crate) fn serve(&self, visits: &mut Vec<Visit>, ended: Ended<'_>) {
         // The service that each request in service received since the beginning grows alike, so the next to leave is the one with the
         // smallest total at its end. The bits of positive numbers have their order.
         let mut in_service: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
@@ -247,7 +273,8 @@ mod tests {
     fn a_limit_holds_requests_back_until_one_leaves() {
         // Two of three share one server until the first has its second at 2; the third, from then on, shares with the other.
         let shared = Shared { limit: 2, speed: Speed::of_servers(1.0) };
-        let found = shared.departures_s(&visits(&[(0.0, 1.0), (0.0, 2.0), (0.5, 0.5)]));
+        let all = visits(&[(0.0, 1.0), (0.0, 2.0), (0.5, 0.5)]);
+        let found = departures_s(&all, |visits, ended| shared.serve(visits, ended));
         for (found, expected) in found.iter().zip([2.0, 3.5, 3.0]) {
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
@@ -257,6 +284,15 @@ mod tests {
     fn arrivals_in_turn_wait_although_another_server_is_free() {
         let found = departures_in_turn_s(&visits(&[(0.0, 5.0), (0.0, 1.0), (2.0, 1.0), (3.0, 1.0)]), 2);
         assert_eq!(found, [5.0, 1.0, 6.0, 4.0]);
+    }
+
+    #[test]
+    fn a_batch_ends_before_others_are_taken() {
+        // The first is alone; two wait until it ends at 3, and the last of them is served first; the fourth comes too late for them.
+        let all = visits(&[(0.0, 3.0), (1.0, 1.0), (2.0, 2.0), (4.0, 1.0)]);
+        assert_eq!(departures_s(&all, serve_in_batches), [3.0, 6.0, 5.0, 7.0]);
+        // Of two users, the one whose request ends the batch is the last to be back, and first in the next one.
+        assert_eq!(population_s(2, &[1.0; 6], 0.0, serve_in_batches), [1.0, 2.0, 1.0, 3.0, 1.0, 3.0]);
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl<'a> Posterior<'a> {
         let order_cost = match self.fitted[at].0.candidate.order {
             Order::SharedSpeed | Order::SerialSpeed => 2.0 * FREEDOM,
             Order::AtMost(_) | Order::Scattered | Order::ScatteredFifo => FREEDOM + self.fall_cost,
-            Order::OneQueue(_) | Order::Turns => self.fall_cost,
+            Order::OneQueue(_) | Order::Turns | Order::Batches => self.fall_cost,
         };
         INDEPENDENT * scored * excess + growth_cost + order_cost
     }

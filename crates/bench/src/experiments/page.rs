@@ -14,6 +14,7 @@ use kendall_archive::{Machine, Manifest};
 use kendall_report::figure::that_matters;
 use kendall_report::{Sentences, page_figures, paper};
 use kendall_stats::number::{NONE, counted};
+use serde::{Deserialize, Serialize};
 
 use super::PICTURES;
 use super::estimate::in_words;
@@ -33,8 +34,25 @@ pub(super) enum Entry {
     },
 }
 
-/// An experiment with a complete run.
+/// An experiment with a complete run, as the page has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Finished {
+    /// `reverse/caching`.
+    name: String,
+    question: String,
+    /// The first sentence about the server.
+    answer: String,
+    /// Which expectations, published orders and models held.
+    held: String,
+    machine: String,
+    /// The version of kendall.
+    kendall: String,
+    /// The section of the page, in Markdown.
+    section: String,
+}
+
+/// A complete run of an experiment.
+pub(super) struct CompleteRun {
     /// `reverse/caching`.
     pub(super) name: String,
     pub(super) question: String,
@@ -50,12 +68,9 @@ pub(super) struct Picture {
 }
 
 impl Entry {
-    /// The figure that answers the question.
-    pub(super) fn picture(&self) -> Option<Picture> {
-        let Self::Finished(finished) = self else { return None };
-        let name = that_matters(&finished.report);
-        let named = page_figures(&finished.report).into_iter().find(|named| named.name == name)?;
-        Some(Picture { file: finished.picture_file(), svg: paper(&named.figure) })
+    /// The name of its picture in the folder of pictures.
+    pub(super) fn picture_file(&self) -> Option<String> {
+        self.finished().map(|finished| picture_file(&finished.name))
     }
 
     fn finished(&self) -> Option<&Finished> {
@@ -69,9 +84,13 @@ pub(super) fn page(entries: &[Entry]) -> String {
     origin(&mut page, entries);
     summary(&mut page, entries);
     for finished in entries.iter().filter_map(Entry::finished) {
-        finished.section(&mut page);
+        page.push_str(&finished.section);
     }
     page
+}
+
+fn picture_file(name: &str) -> String {
+    format!("{}.svg", name.replace('/', "-"))
 }
 
 fn origin(page: &mut String, entries: &[Entry]) {
@@ -90,8 +109,8 @@ fn origin(page: &mut String, entries: &[Entry]) {
         let _ = write!(
             page,
             "{}; kendall {}. Server and generator share the machine.\n\n",
-            distinct(&|finished| machine(&finished.manifest.machine)),
-            distinct(&|finished| finished.manifest.kendall.clone())
+            distinct(&|finished| finished.machine.clone()),
+            distinct(&|finished| finished.kendall.clone())
         );
     }
     page.push_str(
@@ -114,8 +133,8 @@ fn summary(page: &mut String, entries: &[Entry]) {
         Entry::Finished(finished) => vec![
             format!("[{}](#{})", finished.name, anchor(&finished.name)),
             finished.question.clone(),
-            first_answer(&finished.report),
-            held(&finished.report),
+            finished.answer.clone(),
+            finished.held.clone(),
         ],
         Entry::Missing { name, question, why } => {
             let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
@@ -172,9 +191,28 @@ fn held(report: &Report) -> String {
     if held.is_empty() { NONE.to_owned() } else { held.join("; ") }
 }
 
-impl Finished {
-    fn picture_file(&self) -> String {
-        format!("{}.svg", self.name.replace('/', "-"))
+impl CompleteRun {
+    /// What the page has of it.
+    pub(super) fn finished(&self) -> Finished {
+        let Self { name, question, report, manifest } = self;
+        let mut section = String::new();
+        self.section(&mut section);
+        Finished {
+            name: name.clone(),
+            question: question.clone(),
+            answer: first_answer(report),
+            held: held(report),
+            machine: machine(&manifest.machine),
+            kendall: manifest.kendall.clone(),
+            section,
+        }
+    }
+
+    /// The figure that answers the question.
+    pub(super) fn picture(&self) -> Option<Picture> {
+        let name = that_matters(&self.report);
+        let named = page_figures(&self.report).into_iter().find(|named| named.name == name)?;
+        Some(Picture { file: picture_file(&self.name), svg: paper(&named.figure) })
     }
 
     fn section(&self, page: &mut String) {
@@ -184,7 +222,7 @@ impl Finished {
             page,
             "\n## {name}\n\n*{question}*\n\n{}\n\n![{question}]({PICTURES}/{})\n\n",
             sentences.answers.join(" "),
-            self.picture_file()
+            picture_file(name)
         );
         points::write(page, report);
         for letter in &report.letters {

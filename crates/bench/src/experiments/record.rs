@@ -19,6 +19,8 @@ const HASH_BYTES: usize = 4;
 pub(super) enum Record {
     /// The folder of the latest complete run.
     Complete(PathBuf),
+    /// The file of what the page has of a complete run, whose folder is not here.
+    Kept(PathBuf),
     /// The folder of the latest run; some of its trials may be done.
     Incomplete { folder: PathBuf, done: usize },
     /// No run.
@@ -31,7 +33,16 @@ impl Record {
         if let Some((run, _)) = runs.iter().rev().find(|(_, manifest)| manifest.ended_utc.is_some()) {
             return Self::Complete(run.clone());
         }
+        let kept = kept_file(results, file);
+        if kept.exists() {
+            return Self::Kept(kept);
+        }
         runs.pop().map_or(Self::Nothing, |(run, _)| Self::Incomplete { done: trials_done(&run), folder: run })
+    }
+
+    /// Whether there is a complete run.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self, Self::Complete(_) | Self::Kept(_))
     }
 
     /// How many trials an incomplete run has.
@@ -45,6 +56,23 @@ pub(super) fn folder(results: &Path, file: &ExperimentFile) -> PathBuf {
     let hash: String =
         Sha256::digest(&file.text).iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
     results.join(format!("{}{hash}", stem(file)))
+}
+
+/// The file in which the page keeps what it has of this version of an experiment.
+pub(super) fn kept_file(results: &Path, file: &ExperimentFile) -> PathBuf {
+    folder(results, file).with_added_extension("json")
+}
+
+/// Removes what was kept of any version of an experiment.
+pub(super) fn remove_kept(results: &Path, file: &ExperimentFile) {
+    let stem = stem(file);
+    for entry in fs::read_dir(results).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&stem) && name.ends_with(".json") {
+            // One that stays is not read, because its hash is another.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// What the folders of all versions of a file begin with.
@@ -127,7 +155,16 @@ mod tests {
         assert_eq!(of(&new), Record::Incomplete { folder, done: 1 });
         // An interrupted run after a complete one does not count.
         run(results.path(), &old, "2026-11-23T04-00-00Z", 2, None);
-        assert_eq!(of(&old), Record::Complete(complete));
+        assert_eq!(of(&old), Record::Complete(complete.clone()));
+
+        // The run is removed, and what the page has of it is kept.
+        fs::write(kept_file(results.path(), &old), "{}").unwrap();
+        fs::remove_dir_all(complete).unwrap();
+        assert_eq!(of(&old), Record::Kept(kept_file(results.path(), &old)));
+        assert!(of(&old).is_done() && !of(&new).is_done());
+        // A new version replaces it.
+        remove_kept(results.path(), &new);
+        assert!(!kept_file(results.path(), &old).exists());
     }
 
     #[test]

@@ -10,19 +10,25 @@ use crate::common::check_tables;
 #[path = "../../../../report/tests/sample/mod.rs"]
 mod sample;
 
-fn finished(name: &str, report: Report) -> Entry {
+fn complete(name: &str, report: Report) -> CompleteRun {
     let mut manifest = Manifest::here("sample", 7);
     (manifest.started_utc, manifest.ended_utc) =
         ("2026-11-21T04:15:00Z".into(), Some("2026-11-21T04:20:00Z".into()));
     let question = "How long does it take?".to_owned();
-    Entry::Finished(Box::new(Finished { name: name.into(), question, report, manifest }))
+    CompleteRun { name: name.into(), question, report, manifest }
+}
+
+fn finished(name: &str, report: Report) -> Entry {
+    Entry::Finished(Box::new(complete(name, report).finished()))
 }
 
 #[test]
 fn an_experiment_has_its_answer_points_picture_and_origin() {
     let report = sample::report();
     let answers = Sentences::of(&report).answers;
-    let entries = [finished("reverse/one", report)];
+    let run = complete("reverse/one", report);
+    let kept = serde_json::to_vec(&run.finished()).unwrap();
+    let entries = [Entry::Finished(Box::new(serde_json::from_slice(&kept).unwrap()))];
     let text = page(&entries);
     check_tables(&text);
     assert!(text.contains("1 of 1 experiments have a result"), "{text}");
@@ -36,7 +42,8 @@ fn an_experiment_has_its_answer_points_picture_and_origin() {
     );
     assert_eq!(text.lines().filter(|line| line.starts_with("| 40 | ")).count(), 1);
     assert!(text.contains("started 2026-11-21 04:15:00 UTC, 5 min: 18 trials, "), "{text}");
-    let picture = entries[0].picture().unwrap();
+    let picture = run.picture().unwrap();
+    assert_eq!(entries[0].picture_file(), Some(picture.file.clone()));
     assert!(text.contains(&format!("](images/results/{})", picture.file)));
     assert!(picture.file == "reverse-one.svg" && picture.svg.starts_with("<svg "));
 }
