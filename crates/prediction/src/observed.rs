@@ -186,7 +186,7 @@ pub struct Capacity {
 
 impl Capacity {
     /// Draws the capacity of another minute. Part of the spread of the measurements is that they counted few requests: the throughput of
-    /// n services has a relative variance of scv/n, which is not the server's. And a few measurements may be alike by chance. Therefore
+    /// n services has a relative variance of scv/n, which is not the server's. And a few measurements may happen to agree. Therefore
     /// the usual drift counts as some more of them, and the draw is from Student's law (Gelman and others 2013, section 3.2).
     pub(crate) fn another_per_s(&self, scv: f64, rng: &mut Rng) -> f64 {
         let counted = scv / self.requests.max(1.0);

@@ -131,10 +131,13 @@ impl Speed {
 }
 
 /// Gets the index of a visit and when it ends, and may add one that arrives later than all.
-pub(crate) type Ended<'a> = &'a mut dyn FnMut(usize, f64) -> Option<Visit>;
+pub(crate) type OnDeparture<'a> = &'a mut dyn FnMut(usize, f64) -> Option<Visit>;
 
 /// When each visit ends at a station that serves them so, of visits in the order of arrival.
-pub(crate) fn departures_s(visits: &[Visit], serve: impl FnOnce(&mut Vec<Visit>, Ended<'_>)) -> Vec<f64> {
+pub(crate) fn departures_s(
+    visits: &[Visit],
+    serve: impl FnOnce(&mut Vec<Visit>, OnDeparture<'_>),
+) -> Vec<f64> {
     let mut ends_s = vec![f64::INFINITY; visits.len()];
     serve(&mut visits.to_vec(), &mut |visit, end_s| {
         ends_s[visit] = end_s;
@@ -148,7 +151,7 @@ pub(crate) fn population_s(
     users: usize,
     services_s: &[f64],
     delay_s: f64,
-    serve: impl FnOnce(&mut Vec<Visit>, Ended<'_>),
+    serve: impl FnOnce(&mut Vec<Visit>, OnDeparture<'_>),
 ) -> Vec<f64> {
     let mut services_s = services_s.iter();
     let mut arrive = |arrival_s| Some(Visit { arrival_s, service_s: *services_s.next()?, class: 0 });
@@ -166,7 +169,7 @@ pub(crate) fn population_s(
 }
 
 /// Serves visits in batches ([`Order::Batches`]).
-pub(crate) fn serve_in_batches(visits: &mut Vec<Visit>, ended: Ended<'_>) {
+pub(crate) fn serve_in_batches(visits: &mut Vec<Visit>, ended: OnDeparture<'_>) {
     let (mut first, mut now_s) = (0, f64::NEG_INFINITY);
     while let Some(next) = visits.get(first) {
         now_s = now_s.max(next.arrival_s);
@@ -193,7 +196,7 @@ impl Shared {
     }
 
     /// Serves visits in the order of arrival.
-    pub(crate) fn serve(&self, visits: &mut Vec<Visit>, ended: Ended<'_>) {
+    pub(crate) fn serve(&self, visits: &mut Vec<Visit>, ended: OnDeparture<'_>) {
         // The service that each request in service received since the beginning grows alike, so the next to leave is the one with the
         // smallest total at its end. The bits of positive numbers have their order.
         let mut in_service: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();

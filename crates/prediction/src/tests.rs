@@ -304,7 +304,7 @@ fn a_full_load_shows_the_order_of_service() {
     }
 }
 
-/// Few measurements of a capacity may agree by chance, many do not.
+/// Few measurements of a capacity may happen to agree, many do not.
 #[test]
 fn few_measurements_of_the_capacity_that_agree_leave_the_interval_wide() {
     let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
