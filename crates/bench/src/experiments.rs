@@ -2,8 +2,8 @@
 //! results.
 //!
 //! A file with a complete run of this version of it is not run again, and an interrupted run is resumed. What the page has of a complete run
-//! is kept in `results/experiments`, which the repository has, so that other days and machines continue the series. An experiment that fails does not
-//! end the series; Ctrl-C does, and keeps what is done.
+//! is kept in `results/experiments`, which the repository has, so that other days and machines continue the series. An experiment that
+//! fails does not end the series; Ctrl-C does, and keeps what is done.
 
 mod databases;
 mod estimate;
@@ -224,8 +224,8 @@ fn entry(
     }
     let finished = run.finished();
     let text = serde_json::to_vec_pretty(&finished).map_err(|error| error.to_string())?;
-    record::remove_kept(results, file);
     write(&record::kept_file(results, file), &text)?;
+    record::remove_earlier_versions(results, file);
     Ok(Entry::Finished(Box::new(finished)))
 }
 

@@ -42,7 +42,7 @@ impl Order {
             Self::ScatteredFifo => format!("{servers} processors, FIFO, requests on one at random"),
             Self::SharedSpeed => "shared, with a speed that depends on the number present".into(),
             Self::SerialSpeed => "FIFO, with a speed that depends on the number present".into(),
-            Self::Batches => "1 server, batches of all that wait, the last first".into(),
+            Self::Batches => "1 server, batches of all that wait, each LIFO".into(),
         }
     }
 

@@ -63,12 +63,12 @@ pub(super) fn kept_file(results: &Path, file: &ExperimentFile) -> PathBuf {
     folder(results, file).with_added_extension("json")
 }
 
-/// Removes what was kept of any version of an experiment.
-pub(super) fn remove_kept(results: &Path, file: &ExperimentFile) {
-    let stem = stem(file);
+/// Removes what was kept of other versions of an experiment.
+pub(super) fn remove_earlier_versions(results: &Path, file: &ExperimentFile) {
+    let (stem, current) = (stem(file), kept_file(results, file));
     for entry in fs::read_dir(results).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with(&stem) && name.ends_with(".json") {
+        if name.starts_with(&stem) && name.ends_with(".json") && entry.path() != current {
             // One that stays is not read, because its hash is another.
             let _ = fs::remove_file(entry.path());
         }
@@ -163,8 +163,9 @@ mod tests {
         assert_eq!(of(&old), Record::Kept(kept_file(results.path(), &old)));
         assert!(of(&old).is_done() && !of(&new).is_done());
         // A new version replaces it.
-        remove_kept(results.path(), &new);
-        assert!(!kept_file(results.path(), &old).exists());
+        fs::write(kept_file(results.path(), &new), "{}").unwrap();
+        remove_earlier_versions(results.path(), &new);
+        assert!(!kept_file(results.path(), &old).exists() && kept_file(results.path(), &new).exists());
     }
 
     #[test]
