@@ -38,6 +38,8 @@ const LIGHT_AT_MOST: Duration = Duration::from_secs(16);
 const LIGHT_ANSWERS: usize = 40;
 /// The largest closed population.
 const MOST_USERS: u32 = 64;
+/// A population of this many times the users at which throughput stopped growing makes a queue.
+const QUEUED: u32 = 8;
 /// Throughput that grows by less than this share, for twice as many users, counts as constant.
 const GROWS: f64 = 1.05;
 /// The share of a probe in which the system reaches its steady state.
@@ -401,6 +403,13 @@ impl Driver<'_> {
             flat = if per_s < GROWS * before { flat + 1 } else { 0 };
             throughput_per_s.push((users, per_s));
             users *= 2;
+        }
+        // Some servers lose capacity only to a long queue.
+        let queued = (users / 2 * QUEUED).min(MOST_USERS).min(self.setting.connections);
+        if queued >= users {
+            let (_, per_s) = self.users(queued, length)?;
+            report(&Event::Users(queued, per_s));
+            throughput_per_s.push((queued, per_s));
         }
         let response_s = median(&responses_s);
         let most_per_s = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);

@@ -36,7 +36,8 @@ use crate::trial_error::TrialError;
 const WARMUP: f64 = 0.1;
 /// A disturbed load is repeated this many times at most.
 const REPEATS: u32 = 2;
-/// The full load has this many times the users at which throughput stopped growing, so that it is at its end.
+/// The full load has this many times the users who got most, so that requests wait: whether a queue ends depends on what the server
+/// answers while there is one, which may be less.
 const FULL: u32 = 2;
 /// No more users than this at full load.
 const MOST_USERS: u32 = 256;
@@ -171,9 +172,7 @@ impl Validation<'_> {
         let points = |light: &LightLoad| -> Vec<(u64, f64)> {
             light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect()
         };
-        // Where more users get less, those who get the most.
-        let times = if falling_throughput(&points(&light)).is_some() { 1 } else { FULL };
-        let users = (times * light.users()).min(MOST_USERS).min(self.setting.connections);
+        let users = (FULL * light.users()).min(MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
         let most_per_s = at_full.into_iter().fold(0.0, f64::max);
         // The same rates in every round, so that the rounds of one rate are one load.

@@ -97,6 +97,11 @@ impl Candidate {
         variants
     }
 
+    /// Whether it serves one request after the other, each without a break.
+    pub(crate) fn serves_one_by_one(self) -> bool {
+        self.servers == 1 && matches!(self.order, Order::OneQueue(Discipline::Fifo) | Order::Batches)
+    }
+
     /// The order with another number of servers, each of which has as many threads as before.
     pub(crate) fn order_with(self, servers: u32) -> Order {
         match self.order {

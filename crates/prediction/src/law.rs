@@ -1,7 +1,7 @@
 //! The service law that a candidate implies at every measured level, and how its mean depends on the load.
 
 use crate::candidate::Candidate;
-use crate::observed::{Block, Level, Observed};
+use crate::observed::{Block, Full, Level, Observed};
 
 /// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
 #[derive(Clone, Debug)]
@@ -33,9 +33,24 @@ impl LevelLaw {
         Self { rate_per_s: level.rate_per_s, services_s, classes, ends }
     }
 
+    /// The service times of one server that is always busy and serves one request after the other.
+    fn of_full(full: &Full) -> Self {
+        Self {
+            rate_per_s: f64::INFINITY,
+            services_s: full.gaps_s.clone(),
+            classes: full.classes.clone(),
+            ends: full.chunks.iter().map(|chunk| chunk.end.min(full.gaps_s.len())).collect(),
+        }
+    }
+
     pub(crate) fn chunk(&self, at: usize) -> std::ops::Range<usize> {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         start..self.ends[at]
+    }
+
+    /// The squared coefficient of variation.
+    fn scv(&self) -> f64 {
+        kendall_stats::variance(&self.services_s) / kendall_stats::mean(&self.services_s).powi(2)
     }
 
     /// The mean, with these weights of the chunks.
@@ -96,6 +111,12 @@ impl Path {
         }
     }
 
+    /// The place of a throughput between the highest measured level, at 0, and saturation, at 1.
+    pub(crate) fn towards_full(&self, rate_per_s: f64) -> f64 {
+        let [.., before, full] = self.points[..] else { return 1.0 };
+        ((rate_per_s / self.capacity_per_s - before.0) / (full.0 - before.0)).clamp(0.0, 1.0)
+    }
+
     /// By how much the service time grows from the highest measured level to saturation, relative to its value there.
     pub(crate) fn growth(&self) -> f64 {
         let [.., before, full] = self.points[..] else { return 0.0 };
@@ -123,19 +144,30 @@ pub(crate) struct Fitted {
     /// The most seconds of service per second.
     pub(crate) width: f64,
     pub(crate) levels: Vec<LevelLaw>,
+    /// The same at the full loads, where they show it.
+    pub(crate) full: Vec<LevelLaw>,
 }
 
 impl Fitted {
-    /// The squared coefficient of variation of the service times of the highest level.
+    /// The squared coefficient of variation of the service times at the highest load that shows them.
     pub(crate) fn scv(&self) -> f64 {
-        let services_s = self.levels.last().map_or(&[][..], |level| &level.services_s);
-        kendall_stats::variance(services_s) / kendall_stats::mean(services_s).powi(2)
+        self.full.last().or_else(|| self.levels.last()).map_or(f64::NAN, LevelLaw::scv)
     }
 
     pub(crate) fn of(candidate: Candidate, observed: &Observed) -> Self {
         let width = candidate.width(&observed.conditions());
         let law = |level: &Level| LevelLaw::of(level, candidate, observed);
-        Self { candidate, width, levels: observed.levels.iter().map(law).collect() }
+        let levels: Vec<LevelLaw> = observed.levels.iter().map(law).collect();
+        let full =
+            if candidate.serves_one_by_one() && !observed.is_stamped() { &observed.full[..] } else { &[] };
+        let mut full: Vec<LevelLaw> = full.iter().map(LevelLaw::of_full).collect();
+        // Delays outside the server that differ lengthen some of the service times that levels imply; a client or a server that handles
+        // several answers at once lengthens some of the gaps. Either spreads them further than the service times are spread.
+        let spread = |laws: &[LevelLaw]| laws.last().map_or(f64::INFINITY, LevelLaw::scv);
+        if spread(&full) >= spread(&levels) {
+            full.clear();
+        }
+        Self { candidate, width, levels, full }
     }
 
     /// The path of the mean service time through the first levels, with these weights of their chunks.

@@ -91,6 +91,17 @@ impl Block {
         Self { by_completion: by_completion(&requests), requests, ..*self }
     }
 
+    /// The gaps before as many completions, not counting the warm-up, in seconds, and the classes of the requests.
+    fn gaps(&self, completions: usize) -> (Vec<f64>, Vec<u32>) {
+        let completed = |index: &u32| {
+            let request = &self.requests[*index as usize];
+            (request.completed_s, request.class)
+        };
+        let pairs = std::iter::zip(&self.by_completion, &self.by_completion[1..]).skip(self.first);
+        let gap = |(before, after)| (completed(after).0 - completed(before).0, completed(after).1);
+        pairs.map(gap).take(completions).unzip()
+    }
+
     /// The requests that are compared.
     pub(crate) fn counted(&self) -> &[Request] {
         &self.requests[self.first.min(self.requests.len())..]
@@ -249,6 +260,11 @@ pub(crate) struct Full {
     pub(crate) logs: Vec<f64>,
     /// Contiguous ones.
     pub(crate) chunks: Vec<std::ops::Range<usize>>,
+    /// The gaps before completions, in their order, in seconds: as many as there are response times. One server that is always busy and
+    /// serves one request after the other completes them as its service times are.
+    pub(crate) gaps_s: Vec<f64>,
+    /// The class of the request that each gap ends with.
+    pub(crate) classes: Vec<u32>,
 }
 
 /// The reason why there is nothing to predict from.
@@ -325,7 +341,8 @@ impl Observed {
         if (2..=MOST_USERS).contains(&users) && chunks.len() >= 4 && mean_s > 0.0 {
             let logs =
                 responses_s.iter().map(|response_s| libm::log((response_s / mean_s).max(1e-9))).collect();
-            self.full.push(Full { users, logs, chunks });
+            let (gaps_s, classes) = block.gaps(responses_s.len());
+            self.full.push(Full { users, logs, chunks, gaps_s, classes });
         }
         self
     }

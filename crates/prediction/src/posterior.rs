@@ -35,7 +35,10 @@ const LEAST_SPEED_SD: f64 = 0.003;
 #[derive(Clone, Debug)]
 pub(crate) struct Draw {
     pub(crate) candidate: Candidate,
+    /// Service times of the measured levels.
     pub(crate) services: Services,
+    /// Those of the full loads.
+    pub(crate) full: Option<Services>,
     pub(crate) path: Path,
 }
 
@@ -196,7 +199,8 @@ impl<'a> Posterior<'a> {
         let growth = GROWTH * normal(&mut rng);
         let slower = libm::exp(self.speed_sd * normal(&mut rng));
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
-        Draw { candidate: fitted.candidate, services: Services::of(&fitted.levels, &weights), path }
+        let (services, full) = fitted.services(&weights);
+        Draw { candidate: fitted.candidate, services, full, path }
     }
 }
 
