@@ -111,6 +111,8 @@ struct Sending {
     stop: AtomicBool,
     /// Whether the agent stops without an order, so that its share is not complete.
     is_abandoned: AtomicBool,
+    /// Whether all requests are sent and answered, so that only the last report may be left.
+    is_sent: AtomicBool,
     progress: Progress,
 }
 
@@ -198,6 +200,10 @@ impl Agent<'_> {
     }
 
     fn prepare(&mut self, run: String, place: u32, job: Box<Job>) -> Result<(), String> {
+        // The next load may come before the beat that notices the end of the last one.
+        if self.share.as_ref().is_some_and(Share::is_sent) {
+            self.end_share();
+        }
         if self.share.is_some() {
             return Err("it has a share of another load".into());
         }
@@ -259,16 +265,29 @@ impl Agent<'_> {
                 thread.is_finished()
             }
         };
-        if is_over && let Some(Share { state: State::Sending(_, thread), outbox, .. }) = self.share.take() {
-            let panicked = thread.join().is_err();
-            if panicked {
-                tokio::task::block_in_place(|| outbox.failed("its generator failed"));
-            }
+        if is_over {
+            self.end_share();
+        }
+    }
+
+    /// Waits until the share has reported all, and forgets it.
+    fn end_share(&mut self) {
+        if let Some(Share { state: State::Sending(_, thread), outbox, .. }) = self.share.take() {
+            tokio::task::block_in_place(|| {
+                if thread.join().is_err() {
+                    outbox.failed("its generator failed");
+                }
+            });
         }
     }
 }
 
 impl Share {
+    /// Whether only its report may be left to send.
+    fn is_sent(&self) -> bool {
+        matches!(&self.state, State::Sending(sending, _) if sending.is_sent.load(Ordering::Relaxed))
+    }
+
     fn abandon(&self) {
         if let State::Sending(sending, _) = &self.state {
             sending.is_abandoned.store(true, Ordering::Relaxed);
@@ -289,8 +308,9 @@ fn send(plan: &Plan, workload: &dyn Workload, sending: &Sending, outbox: &Outbox
         // Requests that cannot be reported are not worth sending.
         outbox.rows(batches).inspect_err(|_| sending.stop.store(true, Ordering::Relaxed))
     };
-    let (part, _, messages) = run_part(plan, workload, &sending.progress, &sending.stop, rows)
-        .map_err(|error| error.to_string())?;
+    let ended = run_part(plan, workload, &sending.progress, &sending.stop, rows);
+    sending.is_sent.store(true, Ordering::Relaxed);
+    let (part, _, messages) = ended.map_err(|error| error.to_string())?;
     if sending.is_abandoned.load(Ordering::Relaxed) {
         return Err("it was stopped, or did not hear of the load any more".into());
     }
