@@ -11,7 +11,7 @@ use kendall_lab::{
     DisturbedProbes, Event, Peak, PeakError, PeakPlan, PeakSetting, UnfinishedBy, peak as find,
 };
 use kendall_station::Estimate;
-use kendall_stats::number::{significant, time, time_with_interval};
+use kendall_stats::number::{rough_time, significant, time, time_with_interval};
 
 use crate::gate::Gate;
 use crate::options::{positive_time, share};
@@ -144,7 +144,8 @@ fn line(event: &Event<'_>, slo: Slo) -> Option<String> {
             format!("  … again at {}/s, because the probe was disturbed", significant(ask.rate_per_s, 4))
         }
         Event::Expected(length) => {
-            format!("A search takes about {} (--budget ends it earlier); so far:", time(length.as_secs_f64()))
+            let length = rough_time(length.as_secs_f64());
+            format!("A search takes about {length} (--budget ends it earlier); so far:")
         }
         Event::Asking(..) => return None,
         Event::Probed(probe, disturbed) => {

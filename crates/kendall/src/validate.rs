@@ -160,7 +160,10 @@ impl ValidateOptions {
             quiet::warn(&setting.servers);
             let low = self.low_duration * (self.low.len() as u32 + 1) * self.rounds;
             let high = (self.duration + self.low_duration) * self.high.len() as u32;
-            print::note(&format!("This takes about {}.", number::time((low + high).as_secs_f64() + 10.0)));
+            print::note(&format!(
+                "This takes about {}.",
+                number::rough_time((low + high).as_secs_f64() + 10.0)
+            ));
         }
         let validation = Validation {
             target,

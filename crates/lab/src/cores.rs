@@ -5,7 +5,10 @@ use std::thread::available_parallelism;
 
 use kendall_experiment::{Combination, Cores, ServerCores};
 use kendall_system::{Home, System};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::disturbance::workers_of;
 use crate::serving::Serving;
 use crate::surroundings::LoadedServers;
 
@@ -32,4 +35,88 @@ pub(crate) fn beside_trial(system: &System, combination: &Combination, server: &
         Serving::Running(address) if !is_here(address.ip()) => ServerCores::Known(0),
         _ => ServerCores::Unknown,
     })
+}
+
+/// Keeps this thread, and the threads and processes that it starts meanwhile, on some of its cores, until it is dropped.
+pub(crate) struct OnCores {
+    before: CpuSet,
+}
+
+impl OnCores {
+    /// On as many cores as a station has servers, for starting its process: on one machine with the generator it then leaves the other
+    /// cores to that. `None` where there are no more cores.
+    pub(crate) fn as_many_as(servers: u32) -> Option<Self> {
+        let before = sched_getaffinity(None).ok()?;
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core));
+        Self::only(before, cores.take(servers as usize))
+    }
+
+    /// Off the cores to which all of these servers are confined, for the generator: its threads run before those of a server on the
+    /// same core, whose service would seem longer. `None` where the servers may run on every core.
+    pub(crate) fn apart_from(servers: &[u32]) -> Option<Self> {
+        let before = sched_getaffinity(None).ok()?;
+        let mut theirs = CpuSet::new();
+        for server in workers_of(servers) {
+            let allowed = sched_getaffinity(Pid::from_raw(i32::try_from(server).ok()?)).ok()?;
+            (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).for_each(|core| theirs.set(core));
+        }
+        let free = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core) && !theirs.is_set(*core));
+        Self::only(before, free)
+    }
+
+    fn only(before: CpuSet, cores: impl Iterator<Item = usize>) -> Option<Self> {
+        let mut only = CpuSet::new();
+        cores.for_each(|core| only.set(core));
+        if only.count() == 0 || only.count() >= before.count() {
+            return None;
+        }
+        sched_setaffinity(None, &only).ok()?;
+        Some(Self { before })
+    }
+}
+
+impl Drop for OnCores {
+    fn drop(&mut self) {
+        // It was allowed before.
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn allowed() -> u32 {
+        sched_getaffinity(None).unwrap().count()
+    }
+
+    #[test]
+    fn a_generator_keeps_off_the_cores_of_a_confined_server() {
+        let all = allowed();
+        if all < 2 {
+            return eprintln!("skipped: there is one core");
+        }
+        let confined = OnCores::as_many_as(1);
+        assert_eq!((confined.is_some(), allowed()), (true, 1));
+        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
+        let own = sched_getaffinity(None).unwrap();
+        drop(confined);
+        assert_eq!(allowed(), all);
+        let apart = OnCores::apart_from(&[server.id()]);
+        assert_eq!((apart.is_some(), allowed()), (true, all - 1));
+        assert!(
+            (0..CpuSet::MAX_CPU)
+                .all(|core| !own.is_set(core) || !sched_getaffinity(None).unwrap().is_set(core))
+        );
+        drop(apart);
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(OnCores::apart_from(&[server.id()]).is_none(), "it may run everywhere");
+        assert!(OnCores::as_many_as(all).is_none(), "the station needs all");
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
 }

@@ -6,7 +6,7 @@
 //! fixed bound that a noisy machine would always exceed. A separate load has no other trials to be compared with, so a fixed
 //! bound applies to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use kendall_analysis::{Disturbance, ForeignProgram, Surroundings};
@@ -121,24 +121,36 @@ fn processes() -> Option<HashMap<u32, Process>> {
     Some(processes)
 }
 
+/// Whether a process is one of `of`, or descends from one.
+fn descends(processes: &HashMap<u32, Process>, mut id: u32, of: &[u32]) -> bool {
+    // No line of ancestors is longer than the number of processes.
+    for _ in 0..processes.len() {
+        if of.contains(&id) {
+            return true;
+        }
+        match processes.get(&id) {
+            Some(process) => id = process.parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// The processes of these servers that do the work: of each line of descendants the last, because a process that has others usually
+/// only supervises them.
+pub(crate) fn workers_of(servers: &[u32]) -> Vec<u32> {
+    let processes = processes().unwrap_or_default();
+    let parents: HashSet<u32> = processes.values().map(|process| process.parent).collect();
+    let works = |id: &u32| !parents.contains(id) && descends(&processes, *id, servers);
+    processes.keys().copied().filter(works).collect()
+}
+
 /// The time of this process, of these servers and of their descendants; and each other process with its name and time. A process
 /// that ends between two readings passes its time to the parent that waits for it.
 fn divided(processes: &HashMap<u32, Process>, servers: &[u32]) -> (f64, Others) {
-    let me = std::process::id();
-    let descends = |mut id: u32| {
-        // No line of ancestors is longer than the number of processes.
-        for _ in 0..processes.len() {
-            if id == me || servers.contains(&id) {
-                return true;
-            }
-            match processes.get(&id) {
-                Some(process) => id = process.parent,
-                None => return false,
-            }
-        }
-        false
-    };
-    let (own, others): (Vec<_>, Vec<_>) = processes.iter().partition(|(id, _)| descends(**id));
+    let ours = [servers, &[std::process::id()]].concat();
+    let (own, others): (Vec<_>, Vec<_>) =
+        processes.iter().partition(|(id, _)| descends(processes, **id, &ours));
     let ticks = own.iter().map(|(_, process)| process.ticks).sum();
     let other =
         |(id, process): (&u32, &Process)| ((*id, process.started), (process.name.clone(), process.ticks));

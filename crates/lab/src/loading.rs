@@ -16,6 +16,7 @@ use kendall_load::{Plan, Progress, RowBatches, RunSummary, Workload, run};
 use kendall_record::RecordError;
 
 use crate::collect::{RowSinks, collect};
+use crate::cores::OnCores;
 use crate::hopeless;
 use crate::stop::StopRule;
 use crate::surroundings::{LoadedServers, SurroundingsWatch};
@@ -74,6 +75,14 @@ pub(crate) struct Loaded {
 }
 
 impl Loading<'_> {
+    /// The processes of the servers, where they are known.
+    fn servers(&self) -> Vec<u32> {
+        match self.alone {
+            Some(LoadedServers::Known(servers)) => servers.clone(),
+            _ => self.server.into_iter().collect(),
+        }
+    }
+
     /// Sends the requests of the plan. Setting `cancel` stops at once.
     ///
     /// # Errors
@@ -95,6 +104,7 @@ impl Loading<'_> {
         let (run, collected) = hopeless::either(cancel, &stop, |either| match self.agents {
             None => {
                 let rows = |batches: RowBatches| collected(collect(sinks, stop_watch, batches));
+                let _apart = OnCores::apart_from(&self.servers());
                 run(self.plan, self.workload, progress, either, rows).map_err(TrialError::from)
             }
             Some(SentByAgents { fleet, target, threads }) => {

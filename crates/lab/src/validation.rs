@@ -26,6 +26,7 @@ use kendall_stats::median;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
 
+use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
 use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
 use crate::surroundings::LoadedServers;
@@ -129,7 +130,13 @@ pub fn with_server<T>(
     let system = experiment.system;
     let bench = Bench { program, system, bed: None, files: &experiment.folder, fleet: None };
     let combination = &experiment.combinations()[0];
+    // Where they share a core, the generator lengthens the service of the server, by more at some loads than at others.
+    let confined = match system.home {
+        Home::Here => OnCores::as_many_as((system.station)(&combination.server).servers.get()),
+        Home::Anywhere { .. } => None,
+    };
     let server = bench.serve(combination, folder, None)?;
+    drop(confined);
     let workload =
         |seed| bench.workload(server.address(), combination, seed).map_err(|error| error.to_string());
     let servers = server.pid().map_or(LoadedServers::Unknown, |pid| LoadedServers::Known(vec![pid]));

@@ -118,6 +118,13 @@ pub fn time(time_s: f64) -> String {
     format!("{} {}", unit.number(time_s), unit.symbol())
 }
 
+/// A time that is only roughly known, to two significant digits: "4 min", "1.5 h".
+pub fn rough_time(time_s: f64) -> String {
+    let unit = TimeUnit::in_words(time_s);
+    let number = significant(time_s * unit.per_s(), 2);
+    format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), unit.symbol())
+}
+
 /// A time and its interval in one unit: "8.10 ms [7.20, 9.00]".
 pub fn time_with_interval(time_s: f64, interval: Option<(f64, f64)>) -> String {
     let unit = TimeUnit::in_words(time_s);
@@ -206,6 +213,7 @@ mod tests {
     fn long_times_and_large_counts_are_in_common_notation() {
         let times = [119.0, 120.0, 5400.0, 7200.0, 172_800.0].map(time);
         assert_eq!(times, ["119 s", "2.00 min", "90.0 min", "2.00 h", "2.00 d"]);
+        assert_eq!([45.0, 240.0, 5460.0, 9000.0].map(rough_time), ["45 s", "4 min", "91 min", "2.5 h"]);
         let counts = [0, 9999, 29_956, 1_936_384].map(count);
         assert_eq!(counts, ["0", "9999", "29,956", "1,936,384"]);
         assert_eq!([counted(1, "server"), counted(12_000, "request")], ["1 server", "12,000 requests"]);
