@@ -1,7 +1,7 @@
 //! How right predictions are over the validations of several servers, and how right simple methods are on the same data.
 //!
 //! Errors are relative: 0.2 for a prediction that is 20 % above or below the measurement. Medians are over servers, so that a server
-//! that breaks every assumption counts once.
+//! that breaks every assumption counts once. A load that the generator limited does not count: its response times are not the server's.
 
 use kendall_prediction::Baseline;
 use kendall_stats::median;
@@ -16,7 +16,9 @@ pub const QUANTITIES: [&str; 2] = ["mean", "p99"];
 pub struct Accuracy {
     /// The mean and p99 at each predicted share of the capacity, in ascending order of the shares.
     pub errors: Vec<ShareErrors>,
-    /// Every measured value, other quantiles included.
+    /// The loads that do not count, because the generator limited them.
+    pub generator_limited: usize,
+    /// Every measured value that counts, other quantiles included.
     pub values: usize,
     /// The measured values that lie within the interval of their prediction.
     pub inside: usize,
@@ -33,7 +35,7 @@ pub struct ShareErrors {
     pub share: f64,
     /// "mean" or "p99".
     pub quantity: &'static str,
-    /// The number of loads, which is that of the servers.
+    /// The number of loads, each of another server.
     pub loads: usize,
     /// The median error.
     pub error: f64,
@@ -105,9 +107,11 @@ impl Accuracy {
     /// Summarises validations.
     pub fn of<'a>(reports: impl IntoIterator<Item = &'a ValidationReport>) -> Self {
         let reports: Vec<&ValidationReport> = reports.into_iter().collect();
-        let all = || reports.iter().flat_map(|report| report.compared());
+        let loads = reports.iter().flat_map(|report| &report.loads);
+        let all = || reports.iter().flat_map(|report| counted(report)).flat_map(|load| &load.compared);
         Self {
             errors: by_share(&reports),
+            generator_limited: loads.filter(|load| load.generator_limited).count(),
             values: all().count(),
             inside: all().filter(|compared| compared.inside).count(),
             confidently_wrong: all().filter(|compared| compared.is_confidently_wrong()).count(),
@@ -116,8 +120,13 @@ impl Accuracy {
     }
 }
 
+/// The loads that count.
+fn counted(report: &ValidationReport) -> impl Iterator<Item = &Validated> {
+    report.loads.iter().filter(|load| !load.generator_limited)
+}
+
 fn by_share(reports: &[&ValidationReport]) -> Vec<ShareErrors> {
-    let loads: Vec<&Validated> = reports.iter().flat_map(|report| &report.loads).collect();
+    let loads: Vec<&Validated> = reports.iter().flat_map(|report| counted(report)).collect();
     let mut shares: Vec<f64> = loads.iter().map(|load| load.predicted.share).collect();
     shares.sort_by(f64::total_cmp);
     shares.dedup();
@@ -144,7 +153,7 @@ fn by_share(reports: &[&ValidationReport]) -> Vec<ShareErrors> {
 fn baselines(reports: &[&ValidationReport]) -> Vec<BaselineErrors> {
     let of = |stations: StationKind, baseline: Baseline, quantity: &'static str| {
         let same = reports.iter().filter(|report| StationKind::of(report) == stations);
-        let loads = same.flat_map(|report| &report.loads);
+        let loads = same.flat_map(|report| counted(report));
         let pair = |load: &Validated| {
             let simple = load.baselines.iter().find(|simple| simple.baseline == baseline)?;
             let predicted_s = if quantity == "mean" { simple.mean_s } else { simple.p99_s }?;

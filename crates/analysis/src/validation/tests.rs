@@ -98,9 +98,10 @@ fn confidently_wrong_is_twice_as_far_as_the_end_of_the_interval() {
 
 #[test]
 fn known_errors_have_known_medians_and_shares() {
-    // At 70 % errors of the mean of 10, 20 and 40 %, of p99 of 0, 30 and 50 %; at 85 % one load of 100 %.
+    // At 70 % errors of the mean of 10, 20 and 40 %, of p99 of 0, 30 and 50 %; at 85 % one load of 100 %. Another one does not count.
+    let limited = Validated { generator_limited: true, ..load(0.85, 1, 9.0, 9.0) };
     let reports = [
-        report(vec![load(0.7, 1, 1.1, 1.0)]),
+        report(vec![load(0.7, 1, 1.1, 1.0), limited]),
         report(vec![load(0.7, 1, 0.8, 1.3), load(0.85, 1, 2.0, 2.0)]),
         report(vec![load(0.7, 4, 1.4, 0.5)]),
     ];
@@ -122,6 +123,7 @@ fn known_errors_have_known_medians_and_shares() {
     // Of the eight values, 1.1 and 1.0 are inside; 2.0 and 2.0 end at 1.6, so 1.28 and less is far outside; 0.5 ends at 0.6, far is above
     // 0.72; 1.4 ends at 1.12, far is below 0.9; 1.3 at 1.04, far below 0.83.
     assert_eq!((accuracy.values, accuracy.inside, accuracy.confidently_wrong), (8, 2, 3));
+    assert_eq!(accuracy.generator_limited, 1);
     let baseline = |kind: StationKind| {
         accuracy.baselines.iter().find(|one| one.stations == kind && one.baseline == Baseline::Same).unwrap()
     };

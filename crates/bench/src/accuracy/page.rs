@@ -68,7 +68,8 @@ fn origin(page: &mut String, validations: &[Validation]) {
          `kendall validate` measures low loads and the capacity of each server of `experiments/validate`, in rounds and in random order. \
          It writes the prediction of a higher load to disk with its time and its hash, and then measures that load: {}.\n\n\
          Server and generator share the machine. So that they do not compete for its processors, a server that computes is kept to one \
-         of them, and one with several processes or threads waits for each request, as for a database.\n\n\
+         of them and the generator to the others. A server with several processes or threads waits for each request, as for a \
+         database.\n\n\
          Errors are predicted over measured, less 1. An error *beyond noise* counts from the nearest end of the 95 % interval of the \
          measurement, and is 0 within it. The interval of a prediction is for a run of that length.\n",
         counted(validations.len() as u64, "server"),
@@ -80,9 +81,16 @@ fn origin(page: &mut String, validations: &[Validation]) {
 
 fn summary(page: &mut String, accuracy: &Accuracy, servers: usize) {
     let share = |part: usize| percent(part as f64 / accuracy.values as f64);
+    let limited = match accuracy.generator_limited {
+        0 => String::new(),
+        loads => format!(
+            "The generator limited {}, whose response times are therefore not those of the server. They do not count.\n\n",
+            counted(loads as u64, "load")
+        ),
+    };
     let _ = write!(
         page,
-        "\n## How right\n\nOf {} (means and quantiles of {}), {} ({}) lie within the 95 % interval of their prediction. {} ({}) \
+        "\n## How right\n\n{limited}Of {} (means and quantiles of {}), {} ({}) lie within the 95 % interval of their prediction. {} ({}) \
          make it confidently wrong: they are more than twice as far from the prediction as the end of its interval, as ratios.\n\n\
          | quantity | load | servers | median error | beyond noise | median half-width of the interval | inside |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
@@ -157,9 +165,10 @@ fn every_load(page: &mut String, validations: &[Validation]) {
     for Validation { name, report, .. } in validations {
         for load in &report.loads {
             let cells = QUANTITIES.map(|quantity| cells(load.quantity(quantity)));
+            let limited = if load.generator_limited { " (the generator’s limit)" } else { "" };
             let _ = writeln!(
                 page,
-                "| {name} | {} | {} | {} |",
+                "| {name} | {}{limited} | {} | {} |",
                 percent(load.predicted.share),
                 load.station(),
                 cells.concat().join(" | ")
