@@ -43,21 +43,22 @@ pub(crate) struct OnCores {
 }
 
 impl OnCores {
-    /// On as many cores as a station has servers, for starting its process: on one machine with the generator it then leaves the other
-    /// cores to that. `None` where there are no more cores.
+    /// On as many cores as a station has servers, while its process is started: the process then leaves the other cores to the
+    /// generator. `None` where the machine has no more cores than that.
     pub(crate) fn as_many_as(servers: u32) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
         let cores = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core));
         Self::only(before, cores.take(servers as usize))
     }
 
-    /// Off the cores to which all of these servers are confined, for the generator: its threads run before those of a server on the
-    /// same core, whose service would seem longer. `None` where the servers may run on every core.
+    /// Off the cores to which these servers are confined, for the generator: its threads run before those of a server on the same core,
+    /// so that the service there takes longer. `None` where the servers may run on every core.
     pub(crate) fn apart_from(servers: &[u32]) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
         let mut theirs = CpuSet::new();
         for server in workers_of(servers) {
-            let allowed = sched_getaffinity(Pid::from_raw(i32::try_from(server).ok()?)).ok()?;
+            // It may have ended since.
+            let Ok(allowed) = sched_getaffinity(Pid::from_raw(server.cast_signed())) else { continue };
             (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).for_each(|core| theirs.set(core));
         }
         let free = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core) && !theirs.is_set(*core));

@@ -130,7 +130,7 @@ pub fn with_server<T>(
     let system = experiment.system;
     let bench = Bench { program, system, bed: None, files: &experiment.folder, fleet: None };
     let combination = &experiment.combinations()[0];
-    // Where they share a core, the generator lengthens the service of the server, by more at some loads than at others.
+    // Where they share a core, the generator lengthens the service of the server: in open loads, but hardly in those of closed users.
     let confined = match system.home {
         Home::Here => OnCores::as_many_as((system.station)(&combination.server).servers.get()),
         Home::Anywhere { .. } => None,

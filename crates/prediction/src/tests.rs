@@ -304,7 +304,6 @@ fn a_full_load_shows_the_order_of_service() {
     }
 }
 
-/// Few measurements of a capacity may happen to agree, many do not.
 #[test]
 fn the_service_times_are_those_of_the_full_load_where_delays_differ() {
     // Each request takes the same time at the server, and a random one before it: at low loads that could as well be service.
@@ -336,6 +335,7 @@ fn the_service_times_are_those_of_the_full_load_where_delays_differ() {
     assert!((with / mean_s - 1.0).abs() < 0.08, "{with} {mean_s}");
 }
 
+/// Few measurements of a capacity may happen to agree, many do not.
 #[test]
 fn few_measurements_of_the_capacity_that_agree_leave_the_interval_wide() {
     let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);

@@ -16,6 +16,8 @@ pub const QUANTITIES: [&str; 2] = ["mean", "p99"];
 pub struct Accuracy {
     /// The mean and p99 at each predicted share of the capacity, in ascending order of the shares.
     pub errors: Vec<ShareErrors>,
+    /// The number of servers with a load that counts.
+    pub servers: usize,
     /// The loads that do not count, because the generator limited them.
     pub generator_limited: usize,
     /// Every measured value that counts, other quantiles included.
@@ -111,6 +113,7 @@ impl Accuracy {
         let all = || reports.iter().flat_map(|report| counted(report)).flat_map(|load| &load.compared);
         Self {
             errors: by_share(&reports),
+            servers: reports.iter().filter(|report| counted(report).next().is_some()).count(),
             generator_limited: loads.filter(|load| load.generator_limited).count(),
             values: all().count(),
             inside: all().filter(|compared| compared.inside).count(),

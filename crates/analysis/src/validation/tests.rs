@@ -123,7 +123,7 @@ fn known_errors_have_known_medians_and_shares() {
     // Of the eight values, 1.1 and 1.0 are inside; 2.0 and 2.0 end at 1.6, so 1.28 and less is far outside; 0.5 ends at 0.6, far is above
     // 0.72; 1.4 ends at 1.12, far is below 0.9; 1.3 at 1.04, far below 0.83.
     assert_eq!((accuracy.values, accuracy.inside, accuracy.confidently_wrong), (8, 2, 3));
-    assert_eq!(accuracy.generator_limited, 1);
+    assert_eq!((accuracy.servers, accuracy.generator_limited), (3, 1));
     let baseline = |kind: StationKind| {
         accuracy.baselines.iter().find(|one| one.stations == kind && one.baseline == Baseline::Same).unwrap()
     };

@@ -27,7 +27,7 @@ pub(super) fn page(validations: &[Validation]) -> String {
     let accuracy = Accuracy::of(validations.iter().map(|one| &one.report));
     let mut page = String::from("# Accuracy of predictions\n\n");
     origin(&mut page, validations);
-    summary(&mut page, &accuracy, validations.len());
+    summary(&mut page, &accuracy);
     simple_methods(&mut page, &accuracy);
     every_load(&mut page, validations);
     page.push_str("\n## The servers\n");
@@ -67,9 +67,8 @@ fn origin(page: &mut String, validations: &[Validation]) {
         "Written by `make accuracy` from {}, measured {days}.\n\n{}; kendall {}. Versions of the servers are below.\n\n\
          `kendall validate` measures low loads and the capacity of each server of `experiments/validate`, in rounds and in random order. \
          It writes the prediction of a higher load to disk with its time and its hash, and then measures that load: {}.\n\n\
-         Server and generator share the machine. So that they do not compete for its processors, a server that computes is kept to one \
-         of them and the generator to the others. A server with several processes or threads waits for each request, as for a \
-         database.\n\n\
+         Server and generator share the machine. So that they do not compete for its processors, an HTTP server that computes is kept to one \
+         of them, and one with several processes or threads waits for each request, as for a database.\n\n\
          Errors are predicted over measured, less 1. An error *beyond noise* counts from the nearest end of the 95 % interval of the \
          measurement, and is 0 within it. The interval of a prediction is for a run of that length.\n",
         counted(validations.len() as u64, "server"),
@@ -79,12 +78,13 @@ fn origin(page: &mut String, validations: &[Validation]) {
     );
 }
 
-fn summary(page: &mut String, accuracy: &Accuracy, servers: usize) {
+fn summary(page: &mut String, accuracy: &Accuracy) {
     let share = |part: usize| percent(part as f64 / accuracy.values as f64);
     let limited = match accuracy.generator_limited {
         0 => String::new(),
         loads => format!(
-            "The generator limited {}, whose response times are therefore not those of the server. They do not count.\n\n",
+            "The generator limited {} (GENERATOR-LIMITED below): their response times are not those of the server, so they do not \
+             count.\n\n",
             counted(loads as u64, "load")
         ),
     };
@@ -95,7 +95,7 @@ fn summary(page: &mut String, accuracy: &Accuracy, servers: usize) {
          | quantity | load | servers | median error | beyond noise | median half-width of the interval | inside |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         counted(accuracy.values as u64, "measured value"),
-        counted(servers as u64, "server"),
+        counted(accuracy.servers as u64, "server"),
         count(accuracy.inside as u64),
         share(accuracy.inside),
         count(accuracy.confidently_wrong as u64),
@@ -165,7 +165,7 @@ fn every_load(page: &mut String, validations: &[Validation]) {
     for Validation { name, report, .. } in validations {
         for load in &report.loads {
             let cells = QUANTITIES.map(|quantity| cells(load.quantity(quantity)));
-            let limited = if load.generator_limited { " (the generator’s limit)" } else { "" };
+            let limited = if load.generator_limited { " GENERATOR-LIMITED" } else { "" };
             let _ = writeln!(
                 page,
                 "| {name} | {}{limited} | {} | {} |",

@@ -144,7 +144,8 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "core",
-        help: "the one core for the generator to run on; if left out an isolated one, or the idlest; never one to which the server is confined",
+        help: "the one core for the generator to run on; if left out, an isolated one, or the idlest of those to which the server is \
+               not confined",
         kind: Kind::Whole { least: 0, most: 4095 },
         default: None,
     },

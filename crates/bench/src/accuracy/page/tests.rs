@@ -43,8 +43,8 @@ fn a_load_that_the_generator_limited_is_named_and_does_not_count() {
     let mut limited = validation("two", None);
     limited.report.loads[0].generator_limited = true;
     let text = page(&[validation("one", None), limited]);
-    assert!(text.contains("The generator limited 1 load,"), "{text}");
-    assert!(text.contains("% (the generator’s limit) |"), "{text}");
+    assert!(text.contains("The generator limited 1 load ("), "{text}");
+    assert!(text.contains("% GENERATOR-LIMITED |"), "{text}");
     let left = 24 - validation("one", None).report.loads[0].compared.len();
     assert!(text.contains(&format!("Of {left} measured values")), "{text}");
 }
