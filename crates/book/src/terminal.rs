@@ -37,7 +37,7 @@ impl Terminal<'_> {
         tried.is_ok_and(|tried| tried.status.success())
     }
 
-    /// Runs the commands of a page. Measurements last a second, because only their statuses count.
+    /// Runs the commands of a page. Measurements last a second or two, because only their statuses count.
     ///
     /// # Panics
     /// Where no shell can be started.
@@ -97,14 +97,21 @@ fn isolated() -> Command {
     command
 }
 
-/// A command that measures for a second where it would for longer, and searches for twelve.
+/// A command that measures for a tenth of its time, between one and two seconds, and searches for twelve.
 fn shortened(command: &str) -> String {
     let command = &command.replacen("kendall peak ", "kendall peak --budget 12s ", 1);
     let words: Vec<&str> = command.split(' ').collect();
     let is_length = |at: usize| at > 0 && ["--duration", "-d", "--low-duration"].contains(&words[at - 1]);
     let is_long = |word: &str| word.ends_with(['s', 'm']) && !word.ends_with("ms");
-    let short = |(at, word)| if is_length(at) && is_long(word) { "1s" } else { word };
-    words.iter().copied().enumerate().map(short).collect::<Vec<_>>().join(" ")
+    let short = |word: &str| {
+        let seconds = word.strip_suffix('s').and_then(|seconds| seconds.parse::<u64>().ok());
+        format!("{}s", seconds.map_or(1, |seconds| (seconds / 10).clamp(1, 2)))
+    };
+    let word = |(at, word): (usize, &str)| match is_length(at) && is_long(word) {
+        true => short(word),
+        false => word.to_owned(),
+    };
+    words.iter().copied().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -115,7 +122,7 @@ mod tests {
 
     #[test]
     fn only_long_measurements_are_shortened() {
-        assert_eq!(shortened("kendall load -d 20s --duration 300ms"), "kendall load -d 1s --duration 300ms");
+        assert_eq!(shortened("kendall load -d 20s --duration 300ms"), "kendall load -d 2s --duration 300ms");
         assert_eq!(shortened("kendall peak URL -d 4s"), "kendall peak --budget 12s URL -d 1s");
         assert_eq!(shortened("sleep 2s; echo 'a  b'"), "sleep 2s; echo 'a  b'");
     }

@@ -182,7 +182,10 @@ fn nagle_against_delayed_acknowledgements_is_named_and_a_server_that_does_it_rig
         if limit && split && !said.contains("The network is the bottleneck") { Ok(()) } else { Err(said) }
     });
     for more in [&[][..], &["--probe"]] {
-        let said = load(right, more);
-        assert!(!said.contains("Nagle") && !said.contains("The network is the bottleneck"), "{said}");
+        kendall_testbed::unless_disturbed(|| {
+            let said = load(right, more);
+            let is_blamed = said.contains("Nagle") || said.contains("The network is the bottleneck");
+            if is_blamed { Err(said) } else { Ok(()) }
+        });
     }
 }
