@@ -97,11 +97,6 @@ impl Candidate {
         variants
     }
 
-    /// Whether it serves one request after the other, each without a break.
-    pub(crate) fn serves_one_by_one(self) -> bool {
-        self.servers == 1 && matches!(self.order, Order::OneQueue(Discipline::Fifo) | Order::Batches)
-    }
-
     /// The order with another number of servers, each of which has as many threads as before.
     pub(crate) fn order_with(self, servers: u32) -> Order {
         match self.order {
@@ -148,7 +143,7 @@ impl Candidate {
         match self.shared(conditions) {
             Some(shared) => shared_s(block, &shared, self.delay_s),
             None if self.order == Order::Turns => in_turn_s(block, self.servers as usize, self.delay_s),
-            None if self.order == Order::Batches => one_by_one_s(block, self.delay_s),
+            None if self.servers == 1 => one_by_one_s(block, self.delay_s),
             None => in_order_s(block, self.servers as usize, self.delay_s),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn in_order_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64
     implied.collect()
 }
 
-/// One server that serves requests one by one, in whichever order: each starts when the one that completed before it did.
+/// One server that serves requests one by one, in any order: each starts when the one that completed before it did.
 pub(crate) fn one_by_one_s(block: &Block, delay_s: f64) -> Vec<f64> {
     let mut implied_s = vec![LEAST_S; block.requests.len()];
     let mut free_s = f64::NEG_INFINITY;
@@ -41,7 +41,8 @@ pub(crate) fn in_turn_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64>
 /// The time from the start of service to completion at a server that is free from `free_s` on.
 fn since_free(request: &Request, free_s: &mut f64, delay_s: f64) -> f64 {
     let start_s = free_s.max(request.sent_s + delay_s);
-    *free_s = request.completed_s;
+    // One that overtook others did not make the server free before they were answered.
+    *free_s = free_s.max(request.completed_s);
     (request.completed_s - start_s).max(LEAST_S)
 }
 
@@ -159,6 +160,21 @@ mod tests {
                 assert!((found - expected).abs() < 1e-6, "{discipline:?} {servers}: {found} {expected}");
             }
         }
+    }
+
+    /// An event loop does not always take requests in the order of sending.
+    #[test]
+    fn no_service_counts_twice_where_requests_overtake_each_other() {
+        let implied_s = |servers, visits: &[(f64, f64)]| {
+            let station = Candidate { order: Order::OneQueue(Discipline::Fifo), servers, delay_s: 0.0 };
+            station.implied_s(&block(visits), &Conditions::default())
+        };
+        // Served from 0 to 2, from 3 to 4 and from 2 to 3 s.
+        let found = implied_s(1, &[(0.0, 2.0), (0.5, 3.5), (1.0, 2.0)]);
+        assert!(found.iter().zip([2.0, 1.0, 1.0]).all(|(found, s)| (found - s).abs() < 1e-6), "{found:?}");
+        // The first server is busy until 5.5 s, the second until 6 s; the fourth request overtook the third.
+        let found = implied_s(2, &[(0.0, 4.0), (0.0, 6.0), (1.0, 4.0), (1.5, 3.0), (2.0, 3.5)]);
+        assert!((found.iter().sum::<f64>() - 11.5).abs() < 1e-6, "{found:?}");
     }
 
     #[test]

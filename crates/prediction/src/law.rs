@@ -1,7 +1,7 @@
 //! The service law that a candidate implies at every measured level, and how its mean depends on the load.
 
 use crate::candidate::Candidate;
-use crate::observed::{Block, Full, Level, Observed};
+use crate::observed::{Block, Level, Observed};
 
 /// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
 #[derive(Clone, Debug)]
@@ -31,16 +31,6 @@ impl LevelLaw {
             ends.push(services_s.len());
         }
         Self { rate_per_s: level.rate_per_s, services_s, classes, ends }
-    }
-
-    /// The service times of one server that is always busy and serves one request after the other.
-    fn of_full(full: &Full) -> Self {
-        Self {
-            rate_per_s: f64::INFINITY,
-            services_s: full.gaps_s.clone(),
-            classes: full.classes.clone(),
-            ends: full.chunks.iter().map(|chunk| chunk.end.min(full.gaps_s.len())).collect(),
-        }
     }
 
     pub(crate) fn chunk(&self, at: usize) -> std::ops::Range<usize> {
@@ -111,12 +101,6 @@ impl Path {
         }
     }
 
-    /// The place of a throughput between the highest measured level, at 0, and saturation, at 1.
-    pub(crate) fn towards_full(&self, rate_per_s: f64) -> f64 {
-        let [.., before, full] = self.points[..] else { return 1.0 };
-        ((rate_per_s / self.capacity_per_s - before.0) / (full.0 - before.0)).clamp(0.0, 1.0)
-    }
-
     /// By how much the service time grows from the highest measured level to saturation, relative to its value there.
     pub(crate) fn growth(&self) -> f64 {
         let [.., before, full] = self.points[..] else { return 0.0 };
@@ -144,30 +128,19 @@ pub(crate) struct Fitted {
     /// The most seconds of service per second.
     pub(crate) width: f64,
     pub(crate) levels: Vec<LevelLaw>,
-    /// The same at the full loads, where they show it.
-    pub(crate) full: Vec<LevelLaw>,
 }
 
 impl Fitted {
-    /// The squared coefficient of variation of the service times at the highest load that shows them.
+    /// The squared coefficient of variation of the service times at the highest level.
     pub(crate) fn scv(&self) -> f64 {
-        self.full.last().or_else(|| self.levels.last()).map_or(f64::NAN, LevelLaw::scv)
+        self.levels.last().map_or(f64::NAN, LevelLaw::scv)
     }
 
     pub(crate) fn of(candidate: Candidate, observed: &Observed) -> Self {
         let width = candidate.width(&observed.conditions());
         let law = |level: &Level| LevelLaw::of(level, candidate, observed);
-        let levels: Vec<LevelLaw> = observed.levels.iter().map(law).collect();
-        let full =
-            if candidate.serves_one_by_one() && !observed.is_stamped() { &observed.full[..] } else { &[] };
-        let mut full: Vec<LevelLaw> = full.iter().map(LevelLaw::of_full).collect();
-        // Delays outside the server that differ lengthen some of the service times that levels imply; a client or a server that handles
-        // several answers at once lengthens some of the gaps. Either spreads them further than the service times are spread.
-        let spread = |laws: &[LevelLaw]| laws.last().map_or(f64::INFINITY, LevelLaw::scv);
-        if spread(&full) >= spread(&levels) {
-            full.clear();
-        }
-        Self { candidate, width, levels, full }
+        let levels = observed.levels.iter().map(law).collect();
+        Self { candidate, width, levels }
     }
 
     /// The path of the mean service time through the first levels, with these weights of their chunks.

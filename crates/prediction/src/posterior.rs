@@ -37,8 +37,6 @@ pub(crate) struct Draw {
     pub(crate) candidate: Candidate,
     /// Service times of the measured levels.
     pub(crate) services: Services,
-    /// Those of the full loads.
-    pub(crate) full: Option<Services>,
     pub(crate) path: Path,
 }
 
@@ -199,8 +197,8 @@ impl<'a> Posterior<'a> {
         let growth = GROWTH * normal(&mut rng);
         let slower = libm::exp(self.speed_sd * normal(&mut rng));
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
-        let (services, full) = fitted.services(&weights);
-        Draw { candidate: fitted.candidate, services, full, path }
+        let services = Services::of(&fitted.levels, &weights[..fitted.levels.len()]);
+        Draw { candidate: fitted.candidate, services, path }
     }
 }
 

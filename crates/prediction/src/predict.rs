@@ -3,7 +3,7 @@
 use kendall_evidence::fit::{Slo, SloMeasure};
 use kendall_evidence::{RowClass, Visit};
 use kendall_station::{Discipline, Estimate};
-use kendall_stats::random::{Purpose, Rng, stream, unit};
+use kendall_stats::random::{Purpose, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::advice::{Advice, NoPrediction};
@@ -12,7 +12,7 @@ use crate::candidate::{Candidate, candidates};
 use crate::observed::{Conditions, Observed};
 use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
-use crate::services::{LONGEST_RUN, Mix};
+use crate::services::Mix;
 
 /// The quantiles that are predicted.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -268,7 +268,7 @@ impl Predictor {
         let mix = self.mix(draw, question)?;
         let service_s = draw.service_s(question, mix.as_ref());
         match mix {
-            None => draw.services(question, service_s, &mut rng, &mut visits),
+            None => draw.services.draw(service_s, &mut rng, &mut visits),
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
         let station = Candidate {
@@ -346,16 +346,6 @@ impl Draw {
 
     fn capacity_per_s(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
         self.more(servers, mix) * self.path.capacity_per_s
-    }
-
-    /// Draws service times of the measured mix. The nearer the rate is to the capacity, the more of them are those of full loads.
-    fn services(&self, question: &Question, mean_s: f64, rng: &mut Rng, visits: &mut [Visit]) {
-        let Some(full) = &self.full else { return self.services.draw(mean_s, rng, visits) };
-        let share = self.path.towards_full(question.rate_per_s / self.more(question.servers, None));
-        for visits in visits.chunks_mut(LONGEST_RUN) {
-            let from = if unit(rng) < share { full } else { &self.services };
-            from.draw(mean_s, rng, visits);
-        }
     }
 
     /// The mean service time of the measured mix at the utilisation of the question.

@@ -52,16 +52,13 @@ pub(crate) fn scores(fitted: &Fitted, observed: &Observed) -> Scores {
 /// Scores the chunks of a full load: how far its response times lie from those that the population would have at the candidate. Both are
 /// relative to their means, which the capacity determines.
 fn full_scores(fitted: &Fitted, observed: &Observed, full: &Full) -> Vec<f64> {
-    let levels = observed.levels.iter().map(|level| level.chunks.len());
-    let full_loads = observed.full.iter().map(|full| full.chunks.len());
-    let even: Vec<Vec<f64>> = levels.chain(full_loads).map(|chunks| vec![1.0; chunks]).collect();
+    let even: Vec<Vec<f64>> = observed.levels.iter().map(|level| vec![1.0; level.chunks.len()]).collect();
     let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
     let users = full.users as usize;
     let visit = Visit { arrival_s: 0.0, service_s: 0.0, class: 0 };
     let mut visits = vec![visit; POPULATION.max(OF_EACH_USER * users)];
     let mut rng = stream(0, Purpose::Service, 1);
-    let (of_levels, of_full) = fitted.services(&even);
-    of_full.unwrap_or(of_levels).draw(fitted.width / path.capacity_per_s, &mut rng, &mut visits);
+    Services::of(&fitted.levels, &even).draw(fitted.width / path.capacity_per_s, &mut rng, &mut visits);
     let services_s: Vec<f64> = visits.iter().map(|visit| visit.service_s).collect();
     let mut responses_s = fitted.candidate.population_s(users, &services_s, &observed.conditions());
     // All users start at once.

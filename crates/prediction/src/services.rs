@@ -3,12 +3,12 @@
 use kendall_evidence::Visit;
 use kendall_stats::random::{Rng, unit};
 
-use crate::law::{Fitted, LevelLaw};
+use crate::law::LevelLaw;
 
 /// Service times are drawn in contiguous runs of at least this many, so that pauses stay together.
 const SHORTEST_RUN: usize = 16;
 /// And of at most this many: a level has only some thousands to draw from.
-pub(crate) const LONGEST_RUN: usize = 256;
+const LONGEST_RUN: usize = 256;
 /// As many service times show the law of service, its tail included.
 const ENOUGH: usize = 8_000;
 /// Service times further apart than the lag at which their correlation falls below this count as independent.
@@ -80,15 +80,6 @@ impl Services {
             visit.service_s = self.scaled[from] * mean_s;
             visit.class = class;
         }
-    }
-}
-
-impl Fitted {
-    /// The service times to draw from: those of the levels, and those of the full loads, where these show them.
-    pub(crate) fn services(&self, weights: &[Vec<f64>]) -> (Services, Option<Services>) {
-        let (of_levels, of_full) = weights.split_at(self.levels.len());
-        let full = (!self.full.is_empty()).then(|| Services::of(&self.full, of_full));
-        (Services::of(&self.levels, of_levels), full)
     }
 }
 

@@ -305,8 +305,8 @@ fn a_full_load_shows_the_order_of_service() {
 }
 
 #[test]
-fn the_service_times_are_those_of_the_full_load_where_delays_differ() {
-    // Each request takes the same time at the server, and a random one before it: at low loads that could as well be service.
+fn delays_that_differ_do_not_count_as_service_where_requests_wait() {
+    // Each request takes the same time at the server, and a random one before it.
     let truth = Truth::new(Discipline::Fifo, 1, Law::Constant { mean_s: SERVICE_S }, 0.0);
     let mut rng = stream(35, Purpose::Sample, 0);
     let block = |rho: f64| {
@@ -318,21 +318,11 @@ fn the_service_times_are_those_of_the_full_load_where_delays_differ() {
     };
     let blocks: Vec<(f64, Block)> = [0.2, 0.35, 0.5].map(block).into();
     let observed = Observed::new(blocks, truth.measured_capacity(), None).unwrap();
-    let rows = (0..6_000).map(|index| {
-        let completed = ((index + 1) as f64 * SERVICE_S * 1e9) as i64;
-        let sent = (completed - (8e9 * SERVICE_S) as i64).max(0);
-        RequestRow::due(index, sent).sent_at(sent, 1).ended(Outcome::Answered, completed)
-    });
-    let full = Block::of(&rows.collect::<Vec<_>>(), 0);
-    let predicted = |observed: &Observed| {
-        Predictor::new(observed, 1).predict(&Question::at(0.9 * truth.capacity_per_s(), 60_000)).unwrap()
-    };
+    let question = Question::at(0.9 * truth.capacity_per_s(), 60_000);
+    let predicted = Predictor::new(&observed, 1).predict(&question).unwrap().mean_s.value;
     // The Pollaczek–Khinchine formula, and the mean delay.
     let mean_s = (1.0 + 0.9 / (2.0 * 0.1) + 0.5) * SERVICE_S;
-    let without = predicted(&observed).mean_s.value;
-    let with = predicted(&observed.with_full_load(8, &full)).mean_s.value;
-    assert!(without > 1.1 * mean_s, "{without} {mean_s}");
-    assert!((with / mean_s - 1.0).abs() < 0.08, "{with} {mean_s}");
+    assert!((predicted / mean_s - 1.0).abs() < 0.1, "{predicted} {mean_s}");
 }
 
 /// Few measurements of a capacity may happen to agree, many do not.
@@ -347,7 +337,7 @@ fn few_measurements_of_the_capacity_that_agree_leave_the_interval_wide() {
         let (low, high) = found.interval.unwrap();
         (high - low) / found.value
     };
-    assert!((0.05..0.12).contains(&width(3, 0.001)), "{}", width(3, 0.001));
+    assert!((0.1..0.2).contains(&width(3, 0.001)), "{}", width(3, 0.001));
     assert!(width(3, 0.03) > 1.2 * width(3, 0.001));
     assert!(width(40, 0.001) < 0.4 * width(3, 0.001));
     assert!(width(40, 0.03) > 0.08, "{}", width(40, 0.03));
