@@ -3,11 +3,11 @@
 use kendall_evidence::{Rules, Visit, departures};
 use kendall_station::{Discipline, Servers};
 
-use crate::implied::{in_order_s, in_turn_s, one_by_one_s, shared_s};
+use crate::implied::{in_order_s, in_turn_s, one_by_one_s, shared_s, together_s};
 use crate::observed::{Block, Capacity, Conditions, KnownStation, Level, Observed};
 use crate::order::{
     Order, Shared, Speed, departures_in_turn_s, departures_s, population_in_order_s, population_s,
-    serve_in_batches,
+    serve_in_batches, serve_together,
 };
 
 /// A station that may be the server: how many servers, in which order they serve, and the time that requests spend elsewhere.
@@ -86,7 +86,7 @@ impl Candidate {
             );
         }
         if self.servers == 1 {
-            variants.push(with(Order::Batches, 1));
+            variants.extend([Order::Batches, Order::Together].map(|order| with(order, 1)));
         }
         variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
         // Noise of a curve would be taken for a fall that no server has.
@@ -102,7 +102,7 @@ impl Candidate {
         match self.order {
             Order::AtMost(limit) => Order::AtMost((limit / self.servers).saturating_mul(servers)),
             // Several servers share the batches, and so come near to one queue.
-            Order::Batches if servers > 1 => Order::OneQueue(Discipline::Fifo),
+            Order::Batches | Order::Together if servers > 1 => Order::OneQueue(Discipline::Fifo),
             order => order,
         }
     }
@@ -126,7 +126,7 @@ impl Candidate {
             Order::OneQueue(discipline) if discipline.shares() => {
                 Some(Shared { limit: usize::MAX, speed: of_servers() })
             }
-            Order::OneQueue(_) | Order::Turns | Order::Batches => None,
+            Order::OneQueue(_) | Order::Turns | Order::Batches | Order::Together => None,
             Order::AtMost(limit) => Some(Shared { limit: limit as usize, speed: of_servers() }),
             Order::Scattered => Some(Shared { limit: usize::MAX, speed: Speed::of_scattered(self.servers) }),
             Order::ScatteredFifo => {
@@ -143,6 +143,7 @@ impl Candidate {
         match self.shared(conditions) {
             Some(shared) => shared_s(block, &shared, self.delay_s),
             None if self.order == Order::Turns => in_turn_s(block, self.servers as usize, self.delay_s),
+            None if self.order == Order::Together => together_s(block, self.delay_s),
             None if self.servers == 1 => one_by_one_s(block, self.delay_s),
             None => in_order_s(block, self.servers as usize, self.delay_s),
         }
@@ -153,6 +154,7 @@ impl Candidate {
         let ends_s = match (self.shared(conditions), self.order) {
             (Some(shared), _) => departures_s(visits, |visits, ended| shared.serve(visits, ended)),
             (None, Order::Batches) => departures_s(visits, serve_in_batches),
+            (None, Order::Together) => departures_s(visits, serve_together),
             (None, Order::OneQueue(discipline)) => {
                 let servers = Servers::new(self.servers).unwrap_or(Servers::MIN);
                 let ends_s = departures(visits, &Rules::new(servers, discipline, conditions.classes));
@@ -178,6 +180,9 @@ impl Candidate {
             }
             None if self.order == Order::Batches => {
                 population_s(users, services_s, self.delay_s, serve_in_batches)
+            }
+            None if self.order == Order::Together => {
+                population_s(users, services_s, self.delay_s, serve_together)
             }
             None => population_in_order_s(users, services_s, self.delay_s, servers, in_turn),
         }

@@ -31,6 +31,23 @@ pub(crate) fn one_by_one_s(block: &Block, delay_s: f64) -> Vec<f64> {
     implied_s
 }
 
+/// One server that takes all requests that wait and answers them together: each of a batch took the same part of the time from its start
+/// to the last answer.
+pub(crate) fn together_s(block: &Block, delay_s: f64) -> Vec<f64> {
+    let requests = &block.requests;
+    let mut implied_s = Vec::with_capacity(requests.len());
+    let mut free_s = f64::NEG_INFINITY;
+    while let Some(next) = requests.get(implied_s.len()) {
+        let start_s = free_s.max(next.sent_s + delay_s);
+        let waiting = &requests[implied_s.len()..];
+        let size = waiting.partition_point(|request| request.sent_s + delay_s <= start_s).max(1);
+        let end_s = waiting[..size].iter().map(|request| request.completed_s).fold(start_s, f64::max);
+        implied_s.resize(implied_s.len() + size, ((end_s - start_s) / size as f64).max(LEAST_S));
+        free_s = end_s;
+    }
+    implied_s
+}
+
 /// Servers with a queue each, to which requests are assigned in turn.
 pub(crate) fn in_turn_s(block: &Block, servers: usize, delay_s: f64) -> Vec<f64> {
     let mut free_s = vec![f64::NEG_INFINITY; servers];

@@ -3,6 +3,9 @@
 use crate::candidate::Candidate;
 use crate::observed::{Block, Level, Observed};
 
+/// As many requests are present at saturation, in the populations that measure the capacity.
+const MOST_PRESENT: f64 = 64.0;
+
 /// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelLaw {
@@ -56,7 +59,8 @@ impl LevelLaw {
 }
 
 /// The mean service time as a function of utilisation: through the measured levels, and to m/C at saturation where the capacity C is
-/// known.
+/// known. Requests that disturb each other lengthen it in proportion to the servers that are busy. Work that is done once for all that
+/// wait shortens it by the same share each time that their number doubles.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path {
     /// Throughput over capacity, and the mean service time in seconds; ascending.
@@ -94,7 +98,9 @@ impl Path {
         let after = self.points.partition_point(|point| point.0 < at);
         match (after.checked_sub(1).map(|before| self.points[before]), self.points.get(after)) {
             (Some(before), Some(after)) => {
-                before.1 + (after.1 - before.1) * (at - before.0) / (after.0 - before.0)
+                let along = if after.1 < before.1 { doublings } else { |rho| rho };
+                let share = (along(at) - along(before.0)) / (along(after.0) - along(before.0));
+                before.1 + (after.1 - before.1) * share
             }
             (Some(end), None) | (None, Some(&end)) => end.1,
             (None, None) => f64::NAN,
@@ -106,6 +112,11 @@ impl Path {
         let [.., before, full] = self.points[..] else { return 0.0 };
         full.1 / before.1 - 1.0
     }
+}
+
+/// The logarithm of 1 + L, where L = ρ/(1 − ρ) is the mean number of requests at M/M/1.
+fn doublings(rho: f64) -> f64 {
+    (-libm::log1p(-rho.min(1.0))).min(MOST_PRESENT.ln())
 }
 
 /// The ends of the least-squares line through rates and times.
@@ -160,5 +171,24 @@ impl Fitted {
         let means: Vec<(f64, f64)> =
             levels.map(|(level, weights)| (level.rate_per_s, slower * level.mean_s(weights))).collect();
         Path::through(&means, self.width, capacity_per_s, growth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_shortens_with_the_number_present_and_lengthens_with_the_busy_share() {
+        let at = |capacity_per_s: f64, rho: f64| {
+            let path = Path::through(&[(20.0, 0.01), (50.0, 0.01)], 1.0, Some(capacity_per_s), 0.0);
+            path.service_s(rho * capacity_per_s)
+        };
+        // One server for 125/s takes 8 ms at saturation, of which half is reached where 1/(1 − ρ) is the geometric mean of its ends.
+        let middle = 1.0 - 1.0 / f64::sqrt(64.0 / (1.0 - 50.0 / 125.0));
+        assert!((at(125.0, middle) - 0.009).abs() < 1e-6, "{}", at(125.0, middle));
+        assert!((at(125.0, 1.0) - 0.008).abs() < 1e-6);
+        // One for 80/s takes 12.5 ms, of which half is reached in the middle between 50/s and 80/s.
+        assert!((at(80.0, 65.0 / 80.0) - 0.011_25).abs() < 1e-6, "{}", at(80.0, 65.0 / 80.0));
     }
 }

@@ -4,8 +4,6 @@
 use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Servers};
-use kendall_stats::random::Rng;
-use rand_distr::{Distribution as _, StudentT};
 
 const NS_PER_S: f64 = 1e9;
 /// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
@@ -185,18 +183,18 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Draws the capacity of another minute. Part of the spread of the measurements is that they counted few requests: the throughput of
-    /// n services has a relative variance of scv/n, which is not the server's. And a few measurements may happen to agree. Therefore
-    /// the usual drift counts as some more of them, and the draw is from Student's law (Gelman and others 2013, section 3.2).
-    pub(crate) fn another_per_s(&self, scv: f64, rng: &mut Rng) -> f64 {
+    /// The capacity that another minute exceeds with probability 1 − `share`. Part of the spread of the measurements is that they counted
+    /// few requests: the throughput of n services has a relative variance of scv/n, which is not the server's. And a few measurements
+    /// may happen to agree. Therefore the usual drift counts as some more of them, and the law is Student's (Gelman and others 2013,
+    /// section 3.2).
+    pub(crate) fn another_per_s(&self, scv: f64, share: f64) -> f64 {
         let counted = scv / self.requests.max(1.0);
         let seen = (self.relative_sd.powi(2) - counted).max(0.0);
         let compared = f64::from(self.blocks.max(1)) - 1.0;
         let freedom = USUAL_WEIGHT + compared;
         let drift = (USUAL_WEIGHT * USUAL_DRIFT.powi(2) + compared * seen) / freedom;
         let sd = (drift + (drift + counted) / f64::from(self.blocks.max(1))).sqrt();
-        let student = StudentT::new(freedom).expect("its degrees of freedom are positive");
-        self.per_s * libm::exp(sd * student.sample(rng))
+        self.per_s * libm::exp(sd * kendall_stats::student_t(freedom, share))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use kendall_evidence::Visit;
 use kendall_station::Discipline;
@@ -28,6 +29,9 @@ pub(crate) enum Order {
     /// One server takes all requests that wait, and serves them one after the other, the last to arrive first, before it takes others:
     /// the scheduler of Go puts the connections that became ready together onto a stack.
     Batches,
+    /// One server takes all requests that wait, and answers all of them when the last is done: Redis reads all connections that are ready,
+    /// and writes the answers before it waits for the next.
+    Together,
 }
 
 impl Order {
@@ -43,6 +47,7 @@ impl Order {
             Self::SharedSpeed => "shared, with a speed that depends on the number present".into(),
             Self::SerialSpeed => "FIFO, with a speed that depends on the number present".into(),
             Self::Batches => "1 server, batches of all that wait, each LIFO".into(),
+            Self::Together => "1 server, batches of all that wait, answered together".into(),
         }
     }
 
@@ -50,7 +55,9 @@ impl Order {
     pub(crate) fn discipline(self) -> Discipline {
         match self {
             Self::OneQueue(discipline) => discipline,
-            Self::Turns | Self::ScatteredFifo | Self::SerialSpeed | Self::Batches => Discipline::Fifo,
+            Self::Turns | Self::ScatteredFifo | Self::SerialSpeed | Self::Batches | Self::Together => {
+                Discipline::Fifo
+            }
             Self::AtMost(_) | Self::Scattered | Self::SharedSpeed => Discipline::ProcessorSharing,
         }
     }
@@ -170,14 +177,33 @@ pub(crate) fn population_s(
 
 /// Serves visits in batches ([`Order::Batches`]).
 pub(crate) fn serve_in_batches(visits: &mut Vec<Visit>, ended: OnDeparture<'_>) {
+    batches(visits, |visits, batch, mut now_s| {
+        for served in batch.rev() {
+            now_s += visits[served].service_s;
+            visits.extend(ended(served, now_s));
+        }
+        now_s
+    });
+}
+
+/// Serves visits in batches that are answered together ([`Order::Together`]).
+pub(crate) fn serve_together(visits: &mut Vec<Visit>, ended: OnDeparture<'_>) {
+    batches(visits, |visits, batch, now_s| {
+        let end_s = now_s + visits[batch.clone()].iter().map(|visit| visit.service_s).sum::<f64>();
+        for served in batch {
+            visits.extend(ended(served, end_s));
+        }
+        end_s
+    });
+}
+
+/// Has all visits that wait served, each time the earlier ones have ended. `serve` gets them and the instant, and returns when they end.
+fn batches(visits: &mut Vec<Visit>, mut serve: impl FnMut(&mut Vec<Visit>, Range<usize>, f64) -> f64) {
     let (mut first, mut now_s) = (0, f64::NEG_INFINITY);
     while let Some(next) = visits.get(first) {
         now_s = now_s.max(next.arrival_s);
         let end = first + visits[first..].partition_point(|visit| visit.arrival_s <= now_s);
-        for served in (first..end).rev() {
-            now_s += visits[served].service_s;
-            visits.extend(ended(served, now_s));
-        }
+        now_s = serve(visits, first..end, now_s);
         first = end;
     }
 }
@@ -296,6 +322,13 @@ mod tests {
         assert_eq!(departures_s(&all, serve_in_batches), [3.0, 6.0, 5.0, 7.0]);
         // Of two users, the one whose request ends the batch is the last to be back, and first in the next one.
         assert_eq!(population_s(2, &[1.0; 6], 0.0, serve_in_batches), [1.0, 2.0, 1.0, 3.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn a_batch_is_answered_together() {
+        let all = visits(&[(0.0, 3.0), (1.0, 1.0), (2.0, 2.0), (4.0, 1.0)]);
+        assert_eq!(departures_s(&all, serve_together), [3.0, 6.0, 6.0, 7.0]);
+        assert_eq!(population_s(2, &[1.0; 4], 0.0, serve_together), [2.0; 4]);
     }
 
     #[test]

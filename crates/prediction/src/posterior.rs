@@ -138,7 +138,7 @@ impl<'a> Posterior<'a> {
         let order_cost = match self.fitted[at].0.candidate.order {
             Order::SharedSpeed | Order::SerialSpeed => 2.0 * FREEDOM,
             Order::AtMost(_) | Order::Scattered | Order::ScatteredFifo => FREEDOM + self.fall_cost,
-            Order::OneQueue(_) | Order::Turns | Order::Batches => self.fall_cost,
+            Order::OneQueue(_) | Order::Turns | Order::Batches | Order::Together => self.fall_cost,
         };
         INDEPENDENT * scored * excess + growth_cost + order_cost
     }
@@ -193,13 +193,20 @@ impl<'a> Posterior<'a> {
         let at = self.best(&weights);
         let fitted = &self.fitted[at].0;
         let capacity_per_s =
-            self.observed.capacity.map(|capacity| capacity.another_per_s(fitted.scv(), &mut rng));
+            self.observed.capacity.map(|capacity| capacity.another_per_s(fitted.scv(), evenly(index)));
         let growth = GROWTH * normal(&mut rng);
         let slower = libm::exp(self.speed_sd * normal(&mut rng));
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
         let services = Services::of(&fitted.levels, &weights[..fitted.levels.len()]);
         Draw { candidate: fitted.candidate, services, path }
     }
+}
+
+/// A share for each draw. The first of any number of them are spread evenly (Weyl's sequence of the golden ratio): most of the width of an
+/// interval is that of the capacity, and the tails of few random draws differ much.
+fn evenly(index: u64) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    ((index as f64 + 0.5) * GOLDEN).fract()
 }
 
 fn normal(rng: &mut Rng) -> f64 {

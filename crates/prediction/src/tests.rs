@@ -256,12 +256,12 @@ fn the_strongest_baseline_is_right_for_one_exponential_server() {
     assert_eq!(of(Baseline::Scalability).p99_s, None);
 }
 
-/// The stations that no single queue describes: a load balancer in turn, and threads on processors. Their p99 at 85 % differs from that
-/// of one queue by more than the interval.
+/// The stations that no single queue describes: a load balancer in turn, threads on processors, and Redis, which answers all that waited
+/// together. Their p99 at 85 % differs from that of one queue by more than the interval.
 #[test]
-fn a_balancer_and_a_limit_are_recognised() {
+fn a_balancer_a_limit_and_batches_are_recognised() {
     let law = Law::Exponential { mean_s: SERVICE_S };
-    for (order, servers) in [(Order::Turns, 2), (Order::AtMost(4), 2)] {
+    for (order, servers) in [(Order::Turns, 2), (Order::AtMost(4), 2), (Order::Together, 1)] {
         let station = Candidate { order, servers, delay_s: 0.001 };
         let truth = Truth { station, ..Truth::new(Discipline::Fifo, servers, law.clone(), 0.0) };
         let found = truth.predict(0.85);
