@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::thread;
 
 use crate::served::{Served, kendall};
@@ -162,6 +162,14 @@ fn small_server(apart: bool) -> SocketAddr {
 /// On loopback, the network limits nothing.
 #[test]
 fn nagle_against_delayed_acknowledgements_is_named_and_a_server_that_does_it_right_is_not() {
+    // The server is this process, and the work of other tests in it would count as the server's.
+    const ALONE: &str = "KENDALL_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let test = std::thread::current().name().unwrap().to_owned();
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        assert!(alone.args(["--exact", &test, "--nocapture"]).env(ALONE, "1").status().unwrap().success());
+        return;
+    }
     let load = |address: SocketAddr, more: &[&str]| {
         let fixed =
             ["--users", "2", "--duration", "2500ms", "--quiet", "--seed", "3", "--allow", "undecided"];
