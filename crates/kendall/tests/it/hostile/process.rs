@@ -55,7 +55,9 @@ pub(super) struct FinishedProcess {
 
 /// kendall in a world, with no way to a terminal, a browser or the user's own files.
 pub(super) fn kendall(world: &World) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    // Tests that run in the background of a shell inherit a SIGINT that is ignored, and so would kendall.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_kendall")]);
     command.current_dir(world.here()).env("HOME", world.path("home")).env("TMPDIR", world.path("tmp"));
     for name in
         ["DISPLAY", "WAYLAND_DISPLAY", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]
