@@ -23,8 +23,6 @@ use crate::unstamped::ServerCalibration;
 const CAPACITY_SD: f64 = 0.01;
 /// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
 const FALLS: f64 = 0.9;
-/// Full loads whose response times choose between stations: the last ones.
-const FULL_LOADS: usize = 3;
 /// Users without think time are out for at least this share of the time.
 const BUSY: f64 = 0.95;
 
@@ -210,8 +208,9 @@ impl Gathered {
         let mut observed = Observed::new(self.blocks, capacity, self.known)
             .map(|observed| observed.with_populations(&populations));
         let most_users = self.closed.iter().map(|load| load.users).max();
+        // The last ones are nearest to the prediction.
         let full = self.full.iter().rev().filter(|load| Some(load.0) == most_users);
-        for (users, folder, warmup_ns) in full.take(FULL_LOADS) {
+        for (users, folder, warmup_ns) in full {
             let block = Block::of(&read_trial(folder)?, *warmup_ns);
             let users = u32::try_from(*users).unwrap_or(u32::MAX);
             observed = observed.map(|observed| observed.with_full_load(users, &block));

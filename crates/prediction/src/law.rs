@@ -2,6 +2,7 @@
 
 use crate::candidate::Candidate;
 use crate::observed::{Block, Level, Observed};
+use crate::spells::slowness;
 
 /// As many requests are present at saturation, in the populations that measure the capacity.
 const MOST_PRESENT: f64 = 64.0;
@@ -10,7 +11,11 @@ const MOST_PRESENT: f64 = 64.0;
 #[derive(Clone, Debug)]
 pub(crate) struct LevelLaw {
     pub(crate) rate_per_s: f64,
-    pub(crate) services_s: Vec<f64>,
+    services_s: Vec<f64>,
+    /// As they would have been without slow spells.
+    pub(crate) steady_s: Vec<f64>,
+    /// How many times as long as usual service took in each second of each block.
+    pub(crate) slowness: Vec<Vec<f64>>,
     pub(crate) classes: Vec<u32>,
     /// The end of each chunk.
     ends: Vec<usize>,
@@ -26,14 +31,24 @@ impl LevelLaw {
             candidate.implied_s(block, &observed.conditions())
         };
         let implied: Vec<Vec<f64>> = level.blocks.iter().map(of_block).collect();
-        let (mut services_s, mut classes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let times_s = std::iter::zip(&level.blocks, &implied);
+        let times_s: Vec<_> =
+            times_s.map(|(block, implied)| block.means_by_second(&implied[block.first..])).collect();
+        let slowness = slowness(&times_s);
+        let (mut services_s, mut steady_s) = (Vec::new(), Vec::new());
+        let (mut classes, mut ends) = (Vec::new(), Vec::new());
         for (at, range) in &level.chunks {
             let block = &level.blocks[*at];
-            services_s.extend_from_slice(&implied[*at][block.first + range.start..block.first + range.end]);
-            classes.extend(block.counted()[range.clone()].iter().map(|request| request.class));
+            let requests = &block.counted()[range.clone()];
+            for (request, service_s) in std::iter::zip(requests, &implied[*at][block.first + range.start..]) {
+                let slower = slowness[*at].get(block.second(request)).unwrap_or(&1.0);
+                services_s.push(*service_s);
+                steady_s.push(service_s / slower);
+                classes.push(request.class);
+            }
             ends.push(services_s.len());
         }
-        Self { rate_per_s: level.rate_per_s, services_s, classes, ends }
+        Self { rate_per_s: level.rate_per_s, services_s, steady_s, slowness, classes, ends }
     }
 
     pub(crate) fn chunk(&self, at: usize) -> std::ops::Range<usize> {
@@ -48,11 +63,20 @@ impl LevelLaw {
 
     /// The mean, with these weights of the chunks.
     pub(crate) fn mean_s(&self, weights: &[f64]) -> f64 {
+        self.mean_of(&self.services_s, weights)
+    }
+
+    /// The mean without slow spells.
+    pub(crate) fn steady_mean_s(&self, weights: &[f64]) -> f64 {
+        self.mean_of(&self.steady_s, weights)
+    }
+
+    fn mean_of(&self, values_s: &[f64], weights: &[f64]) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for (at, weight) in weights.iter().enumerate() {
             let range = self.chunk(at);
             count += weight * range.len() as f64;
-            sum += weight * self.services_s[range].iter().sum::<f64>();
+            sum += weight * values_s[range].iter().sum::<f64>();
         }
         sum / count
     }

@@ -7,7 +7,11 @@ use kendall_station::{Discipline, Servers};
 
 const NS_PER_S: f64 = 1e9;
 /// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
-const MOST_REQUESTS: usize = 12_000;
+const MOST_REQUESTS: usize = 60_000;
+/// Requests of a full load that choose between stations.
+const MOST_FULL: usize = 6_000;
+/// Full loads whose response times choose between stations: the first ones that are given.
+const FULL_LOADS: usize = 3;
 /// Parts into which the requests of a level are divided, so that the bootstrap draws contiguous requests together.
 const CHUNKS: usize = 40;
 /// A closed population of more users takes long to simulate.
@@ -93,6 +97,51 @@ impl Block {
     pub(crate) fn counted(&self) -> &[Request] {
         &self.requests[self.first.min(self.requests.len())..]
     }
+
+    /// The instant at which the first request was sent that is compared.
+    fn start_s(&self) -> f64 {
+        self.counted().first().map_or(0.0, |first| first.sent_s)
+    }
+
+    /// The second of the block in which a request that is compared was sent.
+    pub(crate) fn second(&self, request: &Request) -> usize {
+        (request.sent_s - self.start_s()) as usize
+    }
+
+    /// The mean of the values of the compared requests for each whole second in which these were sent; none where a second has no
+    /// request.
+    pub(crate) fn means_by_second(&self, values: &[f64]) -> Vec<f64> {
+        let seconds = self.counted().iter().map(|request| self.second(request));
+        means_by_second(std::iter::zip(seconds, values.iter().copied()))
+    }
+
+    /// The mean time between two answers in each whole second; none where a second has no answer.
+    fn gaps_by_second(&self) -> Vec<f64> {
+        let start_s = self.start_s();
+        let completed_s = self.by_completion.iter().map(|&at| self.requests[at as usize].completed_s);
+        let completed_s: Vec<f64> = completed_s.filter(|completed_s| *completed_s >= start_s).collect();
+        // After the last request was sent, no longer all users wait.
+        let end_s = self.requests.last().map_or(start_s, |last| last.sent_s);
+        let until = completed_s.partition_point(|completed_s| *completed_s <= end_s);
+        let gaps =
+            completed_s[..until].windows(2).map(|pair| ((pair[1] - start_s) as usize, pair[1] - pair[0]));
+        means_by_second(gaps)
+    }
+}
+
+/// The means of values in whole seconds; the last second is not whole. None where a second has no value.
+fn means_by_second(values: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    for (second, value) in values {
+        sums.resize(sums.len().max(second + 1), (0.0, 0.0));
+        sums[second].0 += value;
+        sums[second].1 += 1.0;
+    }
+    sums.pop();
+    if sums.iter().any(|sum| sum.1 == 0.0) {
+        return Vec::new();
+    }
+    sums.into_iter().map(|(sum, count)| sum / count).collect()
 }
 
 fn by_completion(requests: &[Request]) -> Vec<u32> {
@@ -183,27 +232,26 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// The capacity that another minute exceeds with probability 1 − `share`. Part of the spread of the measurements is that they counted
+    /// The capacity of another minute over that of these measurements, which is exceeded with probability 1 − `share`. Part of the spread of the measurements is that they counted
     /// few requests: the throughput of n services has a relative variance of scv/n, which is not the server's. And a few measurements
     /// may happen to agree. Therefore the usual drift counts as some more of them, and the law is Student's (Gelman and others 2013,
     /// section 3.2).
-    pub(crate) fn another_per_s(&self, scv: f64, share: f64) -> f64 {
+    pub(crate) fn drift(&self, scv: f64, share: f64) -> f64 {
         let counted = scv / self.requests.max(1.0);
         let seen = (self.relative_sd.powi(2) - counted).max(0.0);
         let compared = f64::from(self.blocks.max(1)) - 1.0;
         let freedom = USUAL_WEIGHT + compared;
         let drift = (USUAL_WEIGHT * USUAL_DRIFT.powi(2) + compared * seen) / freedom;
         let sd = (drift + (drift + counted) / f64::from(self.blocks.max(1))).sqrt();
-        self.per_s * libm::exp(sd * kendall_stats::student_t(freedom, share))
+        libm::exp(sd * kendall_stats::student_t(freedom, share))
     }
 }
 
 /// The usual standard deviation of a server's capacity from one minute to the next, over its mean. On a virtual machine with two
-/// processors, full loads of 23 servers differed by 0.3 % to 6 %. The median errors of loads at 70 % to 93 % were as if by 2 %, but large
-/// ones were more frequent than a normal law has them.
-const USUAL_DRIFT: f64 = 0.03;
+/// processors, full loads of 23 servers differed by 0.3 % to 6 %, the root of the mean square of which is 2 %.
+const USUAL_DRIFT: f64 = 0.02;
 /// It counts as much as this many comparisons of two measurements.
-const USUAL_WEIGHT: f64 = 3.0;
+const USUAL_WEIGHT: f64 = 6.0;
 
 /// The station that a server was started as.
 #[derive(Clone, Debug, PartialEq)]
@@ -238,6 +286,8 @@ pub struct Observed {
     pub(crate) closed: Vec<(u32, f64)>,
     /// The response times of closed populations at full load.
     pub(crate) full: Vec<Full>,
+    /// The mean time between two answers in each second of the full loads.
+    pub(crate) gaps_s: Vec<Vec<f64>>,
 }
 
 /// The response times of a closed population without think time at full load.
@@ -289,7 +339,7 @@ impl Observed {
         if levels.is_empty() {
             Err(NothingObserved::TooFew)
         } else {
-            Ok(Self { levels, capacity, known, closed: Vec::new(), full: Vec::new() })
+            Ok(Self { levels, capacity, known, closed: Vec::new(), full: Vec::new(), gaps_s: Vec::new() })
         }
     }
 
@@ -311,17 +361,22 @@ impl Observed {
     }
 
     /// Adds the requests of a closed population without think time that kept the server busy. How far their response times spread says
-    /// what low loads hardly say: how many are served at a time, and in which order.
+    /// what low loads hardly say: how many are served at a time, and in which order. Its seconds show the slow spells of the machine.
     #[must_use]
     pub fn with_full_load(mut self, users: u32, block: &Block) -> Self {
+        self.gaps_s.push(block.gaps_by_second());
         let counted = block.counted();
-        let counted = &counted[..counted.len().min(MOST_REQUESTS / 2)];
+        let counted = &counted[..counted.len().min(MOST_FULL)];
         let responses_s: Vec<f64> =
             counted.iter().map(|request| request.completed_s - request.sent_s).collect();
         let mean_s = kendall_stats::mean(&responses_s);
         let chunks: Vec<_> =
             parts(responses_s.len(), (responses_s.len() / CHUNKS).max(LEAST_CHUNK)).collect();
-        if (2..=MOST_USERS).contains(&users) && chunks.len() >= 4 && mean_s > 0.0 {
+        if self.full.len() < FULL_LOADS
+            && (2..=MOST_USERS).contains(&users)
+            && chunks.len() >= 4
+            && mean_s > 0.0
+        {
             let logs =
                 responses_s.iter().map(|response_s| libm::log((response_s / mean_s).max(1e-9))).collect();
             self.full.push(Full { users, logs, chunks });

@@ -1,8 +1,8 @@
 //! The stations that the measurements allow, as draws.
 //!
 //! Each draw weighs the chunks of the measured loads anew (Rubin's Bayesian bootstrap, 1981), takes the candidate that then scores best,
-//! and draws the other uncertain parameters: the capacity, the growth of the service time with load, and the speed of the machine at
-//! another time. Candidates that the data cannot distinguish so appear among the draws in proportion.
+//! and draws the other uncertain parameters: the capacity, the growth of the service time with load, the speed of the machine at another
+//! time, and how often it is slow for seconds. Candidates that the data cannot distinguish so appear among the draws in proportion.
 
 use kendall_stats::random::{Purpose, Rng, stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
@@ -13,6 +13,7 @@ use crate::observed::{Full, Observed};
 use crate::order::Order;
 use crate::score::{Scores, scores};
 use crate::services::Services;
+use crate::spells::{Spells, slowness};
 
 /// The spread of how much service times grow from the measured loads to saturation, if the capacity does not say it. Measured: 2 % to
 /// 20 %, by contention for caches, memory and cores.
@@ -38,6 +39,7 @@ pub(crate) struct Draw {
     /// Service times of the measured levels.
     pub(crate) services: Services,
     pub(crate) path: Path,
+    pub(crate) spells: Spells,
 }
 
 /// All candidates with their scores.
@@ -50,13 +52,17 @@ pub(crate) struct Posterior<'a> {
     speed_sd: f64,
     /// What a station costs whose speed does not fall with the number of requests present.
     fall_cost: f64,
+    /// How many times as long as usual answers took in each second of the full loads.
+    full_slowness: Vec<Vec<f64>>,
     seed: u64,
 }
 
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
         let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.drift())).powi(2);
-        let mut posterior = Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, seed };
+        let full_slowness = slowness(&observed.gaps_s);
+        let mut posterior =
+            Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, full_slowness, seed };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));
         let even = posterior.even();
         posterior.find_least(&even);
@@ -192,13 +198,18 @@ impl<'a> Posterior<'a> {
         }
         let at = self.best(&weights);
         let fitted = &self.fitted[at].0;
+        let drift = self.observed.capacity.map(|capacity| capacity.drift(fitted.scv(), evenly(index)));
         let capacity_per_s =
-            self.observed.capacity.map(|capacity| capacity.another_per_s(fitted.scv(), evenly(index)));
+            self.observed.capacity.zip(drift).map(|(capacity, drift)| capacity.per_s * drift);
         let growth = GROWTH * normal(&mut rng);
-        let slower = libm::exp(self.speed_sd * normal(&mut rng));
+        // A machine that is slower in another minute is so at every load.
+        let slower = libm::exp(self.speed_sd * normal(&mut rng)) / drift.unwrap_or(1.0);
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
         let services = Services::of(&fitted.levels, &weights[..fitted.levels.len()]);
-        Draw { candidate: fitted.candidate, services, path }
+        let levels = fitted.levels[Services::lowest(&fitted.levels)..].iter();
+        let loads = levels.flat_map(|level| &level.slowness).chain(&self.full_slowness).cloned();
+        let spells = Spells::of(loads, &mut rng);
+        Draw { candidate: fitted.candidate, services, path, spells }
     }
 }
 

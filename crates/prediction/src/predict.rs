@@ -271,6 +271,7 @@ impl Predictor {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
+        draw.spells.apply(&mut visits, &mut rng);
         let station = Candidate {
             order: question.discipline.map_or_else(|| draw.candidate.order_with(servers), Order::OneQueue),
             servers,

@@ -29,25 +29,30 @@ impl Services {
     /// The service times of the highest level, with the weights of its chunks, and of lower ones until there are enough. At low loads a
     /// server starts from idle, asleep or with cold caches, for many requests; at the higher loads that are predicted, for few.
     pub(crate) fn of(levels: &[LevelLaw], weights: &[Vec<f64>]) -> Self {
-        let count = |low: usize| -> usize { levels[low..].iter().map(|level| level.services_s.len()).sum() };
-        let low = (0..levels.len()).rev().find(|&low| count(low) >= ENOUGH).unwrap_or(0);
+        let low = Self::lowest(levels);
         let (levels, weights) = (&levels[low..], &weights[low..]);
         let (mut scaled, mut classes, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         let mut sum = 0.0;
         for (level, weights) in levels.iter().zip(weights) {
-            let mean_s = level.mean_s(weights);
+            let mean_s = level.steady_mean_s(weights);
             for (at, weight) in weights.iter().enumerate() {
                 let range = level.chunk(at);
                 sum += weight * range.len() as f64;
                 let start = scaled.len();
-                scaled.extend(level.services_s[range.clone()].iter().map(|service_s| service_s / mean_s));
+                scaled.extend(level.steady_s[range.clone()].iter().map(|service_s| service_s / mean_s));
                 classes.extend_from_slice(&level.classes[range]);
                 chunks.push((sum, start..scaled.len()));
             }
         }
         chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
-        let run = levels.iter().map(|level| run_of(&level.services_s)).max().unwrap_or(SHORTEST_RUN);
+        let run = levels.iter().map(|level| run_of(&level.steady_s)).max().unwrap_or(SHORTEST_RUN);
         Self { scaled, classes, chunks, run }
+    }
+
+    /// The lowest level whose service times are drawn.
+    pub(crate) fn lowest(levels: &[LevelLaw]) -> usize {
+        let count = |low: usize| -> usize { levels[low..].iter().map(|level| level.steady_s.len()).sum() };
+        (0..levels.len()).rev().find(|&low| count(low) >= ENOUGH).unwrap_or(0)
     }
 
     /// The place of a request from which a run begins.
@@ -84,7 +89,8 @@ impl Services {
 }
 
 /// The number of service times after which they are as good as independent: twice the lag, in powers of two, at which they are hardly
-/// correlated any more. The speed of a machine changes in spells of some tens of milliseconds, as caches and cores are taken by others.
+/// correlated any more. Spells of seconds are drawn apart; this keeps those of some tens of milliseconds, as caches and cores are taken by
+/// others.
 fn run_of(services_s: &[f64]) -> usize {
     let (mean_s, variance) = (kendall_stats::mean(services_s), kendall_stats::variance(services_s));
     let correlation = |lag: usize| {
