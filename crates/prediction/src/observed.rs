@@ -129,18 +129,20 @@ impl Block {
     }
 }
 
-/// The means of values in whole seconds; the last second is not whole. None where a second has no value.
+/// The means of values in whole seconds, of values in the order of time; the last second is not whole. None where a second has no value.
 fn means_by_second(values: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for (second, value) in values {
-        sums.resize(sums.len().max(second + 1), (0.0, 0.0));
+        if second > sums.len() {
+            return Vec::new();
+        }
+        if second == sums.len() {
+            sums.push((0.0, 0.0));
+        }
         sums[second].0 += value;
         sums[second].1 += 1.0;
     }
     sums.pop();
-    if sums.iter().any(|sum| sum.1 == 0.0) {
-        return Vec::new();
-    }
     sums.into_iter().map(|(sum, count)| sum / count).collect()
 }
 

@@ -66,14 +66,18 @@ impl Spells {
     /// measured spells.
     pub(crate) fn apply(&self, visits: &mut [Visit], rng: &mut Rng) {
         let Some(sum) = self.weights.last() else { return };
-        let (mut load, mut begun_s, mut first): (&[f64], _, _) = (&[], 0.0, 0);
+        let mut draw = || {
+            let share = sum * unit(rng);
+            let at = self.weights.partition_point(|weight| *weight < share);
+            let load = &self.loads[at.min(self.loads.len() - 1)];
+            (load, (unit(rng) * load.len() as f64) as usize)
+        };
+        let ((mut load, mut first), mut begun_s) = (draw(), 0.0);
         for visit in visits {
-            while visit.arrival_s - begun_s >= load.len() as f64 {
-                begun_s += load.len() as f64;
-                let share = sum * unit(rng);
-                let at = self.weights.partition_point(|weight| *weight < share);
-                load = &self.loads[at.min(self.loads.len() - 1)];
-                first = (unit(rng) * load.len() as f64) as usize;
+            if visit.arrival_s - begun_s >= load.len() as f64 {
+                // However long no request came.
+                begun_s = visit.arrival_s;
+                (load, first) = draw();
             }
             let second = first + (visit.arrival_s - begun_s) as usize;
             visit.service_s *= load[second % load.len()] / self.mean;
@@ -134,5 +138,14 @@ mod tests {
         let mut visits = vec![Visit { arrival_s: 3.0, service_s: 1.0, class: 0 }];
         Spells::of([Vec::new()].into_iter(), &mut rng).apply(&mut visits, &mut rng);
         assert_eq!(visits[0].service_s, 1.0);
+    }
+
+    #[test]
+    fn ages_without_a_request_take_no_time() {
+        let mut rng = stream(5, Purpose::Sample, 0);
+        let mut visits =
+            [0.0, 1e300, f64::INFINITY].map(|arrival_s| Visit { arrival_s, service_s: 1.0, class: 0 });
+        Spells::of([vec![1.0; 10]].into_iter(), &mut rng).apply(&mut visits, &mut rng);
+        assert!(visits.iter().all(|visit| visit.service_s == 1.0));
     }
 }
