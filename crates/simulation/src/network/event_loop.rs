@@ -451,10 +451,11 @@ impl<'a, 'w, 's> EventLoop<'a, 'w, 's> {
     /// Finds nodes all of whose servers are blocked by one another, so that no customer ever moves again: the largest set
     /// of stuck nodes in which no customer waits for a node outside the set.
     fn look_for_deadlock(&mut self, node: usize) {
-        if !self.halls[node].is_stuck() {
+        if !self.halls[node].is_stuck(node, &self.scene) {
             return;
         }
-        let mut stuck: Vec<bool> = self.halls.iter().map(Hall::is_stuck).collect();
+        let halls = self.halls.iter().enumerate();
+        let mut stuck: Vec<bool> = halls.map(|(node, hall)| hall.is_stuck(node, &self.scene)).collect();
         let mut more = true;
         while std::mem::take(&mut more) {
             for (to, hall) in self.halls.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use kendall_station::{Clock, Entry, Knows, Queue, Size, Ticket};
 use kendall_stats::random::{Purpose, Rng, stream};
 
-use super::scene::{Event, Scene};
+use super::scene::{Customer, Event, Scene};
 use super::sharing::Sharing;
 use super::spot::Spot;
 use super::until::Until;
@@ -121,9 +121,14 @@ impl<'a> Hall<'a> {
     }
 
     /// Whether no customer here can go on unless one at another node does: all that could be served have been,
-    /// and are blocked, and no waiting customer can leave by impatience.
-    pub(super) fn is_stuck(&self) -> bool {
-        let impatient = self.spot.conditions().patience.is_some() && !self.queue.is_empty();
+    /// and are blocked, and no waiting customer can leave by impatience. One whose service has begun does not.
+    pub(super) fn is_stuck(&self, node: usize, scene: &Scene<'_>) -> bool {
+        let waits_here = |customer: &Customer| {
+            customer.node as usize == node && customer.ticket.is_some() && !customer.begun
+        };
+        let impatient = self.spot.conditions().patience.is_some()
+            && !self.queue.is_empty()
+            && scene.customers.iter().any(waits_here);
         let none_moves = match &self.sharing {
             Some(sharing) => sharing.is_empty(),
             None => self.servers.iter().all(|server| server.held.is_some()),
