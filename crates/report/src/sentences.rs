@@ -46,3 +46,34 @@ impl Sentences {
         &self.doubts[self.doubts_at_once().len()..]
     }
 }
+
+/// Units that never begin a line.
+const UNITS: [&str; 15] =
+    ["%", "ns", "µs", "ms", "s", "min", "h", "d", "B", "kB", "MB", "GB", "kbit/s", "Mbit/s", "Gbit/s"];
+
+/// The sentence with a no-break space between each number and its unit.
+pub(crate) fn unbroken(sentence: &str) -> String {
+    let mut bound = String::with_capacity(sentence.len());
+    for (at, word) in sentence.split(' ').enumerate() {
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')', ']']));
+        match bound.ends_with(|last: char| last.is_ascii_digit()) && is_unit {
+            true => bound.push('\u{a0}'),
+            false if at > 0 => bound.push(' '),
+            false => {}
+        }
+        bound.push_str(word);
+    }
+    bound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_and_its_unit_stay_on_one_line() {
+        let bound = unbroken("1.25 ms at 89 % (12 s, 3 d), 4 of 5 s. 6 seconds [1, 2] s");
+        assert_eq!(bound.replace('\u{a0}', "_"), "1.25_ms at 89_% (12_s, 3_d), 4 of 5_s. 6 seconds [1, 2] s");
+        assert_eq!(unbroken(""), "");
+    }
+}

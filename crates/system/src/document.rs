@@ -71,7 +71,7 @@ pub fn readme_rows(systems: &[System]) -> String {
         .iter()
         .flat_map(|system| {
             let serve = format!("| `kendall serve {}` | {} |\n", system.name, system.about);
-            let about = system.subcommands.about;
+            let about = small_initial(system.subcommands.about);
             let names: Vec<&str> = users(system).map(|subcommand| subcommand.name).collect();
             let own = (!names.is_empty())
                 .then(|| format!("| `kendall {}` | {about}: {} |\n", system.name, names.join(", ")));
@@ -79,6 +79,12 @@ pub fn readme_rows(systems: &[System]) -> String {
         })
         .flatten()
         .collect()
+}
+
+/// A sentence as it stands in a cell.
+fn small_initial(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
 }
 
 /// The systems in the chapter of experiment files: the keys of each, which the chapter of systems explains.

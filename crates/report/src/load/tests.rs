@@ -33,7 +33,7 @@ fn pauses_of_nagles_algorithm_are_named_with_the_remedy_and_others_are_not() {
     let paused = load(seen(200, |at| (Outcome::Answered, 1, if at < 4 { 1 } else { 42 })));
     let said = held_back(&paused, paused.seen.as_ref().unwrap()).unwrap();
     assert!(said.contains("Nagle") && said.contains("TCP_NODELAY"), "{said}");
-    for shown in [load_text(&paused), load_page(&paused)] {
+    for shown in [load_text(&paused), load_page(&paused).replace('\u{a0}', " ")] {
         assert!(shown.contains("100 % of the answers paused for 41.0 ms"), "{shown}");
     }
     // A server that works for 41 ms before its answer, or within each one, has no such pause.

@@ -43,7 +43,7 @@ fn the_limits_stand_beside_the_result_with_what_binds() {
     let report = limited_by_the_disk();
     let sentence = "At 230/s, 200/s: a limit of the machine is reached: fdatasync in /var/tmp, 83 % used.";
     assert!(findings(&report).iter().any(|finding| finding.to_string() == sentence));
-    let (page, text) = (page(&report), text(&report));
+    let (page, text) = (page(&report).replace('\u{a0}', " "), text(&report));
     for words in [
         sentence,
         "Limits of this machine",

@@ -56,7 +56,7 @@ fn asked_and_measured_stand_side_by_side_in_every_rendering() {
         ["10.0 Mbit/s", "9.98 Mbit/s", "9.97 Mbit/s – 9.99 Mbit/s", "3 of 3"]
     );
     assert_eq!(row(&report, "down", "rate")[..2], ["no limit", "2.00 Gbit/s"]);
-    let page = page(&report);
+    let page = page(&report).replace('\u{a0}', " ");
     for words in ["Link: requested and measured", "9.98 Mbit/s", "late by 2.00 µs at the median, 40.0 µs"] {
         assert!(text(&report).contains(words) && page.contains(words), "{words}");
     }

@@ -197,6 +197,6 @@ fn a_row_brings_its_subcommand_and_its_documentation() {
     for part in ["## multiply", "| `factor` |", "### `kendall multiply double NUMBER`", "| `NUMBER` |"] {
         assert!(page.contains(part), "{part} is missing:\n{page}");
     }
-    assert!(readme_rows(&[ROW]).contains("| `kendall multiply` | Multiply at the terminal: double |"));
+    assert!(readme_rows(&[ROW]).contains("| `kendall multiply` | multiply at the terminal: double |"));
     assert!(system_rows(&[ROW]).contains("| [`multiply`](systems.md#multiply) | `factor` |"));
 }
