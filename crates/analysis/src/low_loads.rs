@@ -204,12 +204,13 @@ impl Gathered {
             .collect();
         let calibrated =
             |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
-        let capacity = capacity(&self.closed).or_else(|| self.capacity_per_s.map(calibrated));
+        let capacity =
+            fullest(&self.closed).map(|fullest| fullest.1).or_else(|| self.capacity_per_s.map(calibrated));
         let mut observed = Observed::new(self.blocks, capacity, self.known)
             .map(|observed| observed.with_populations(&populations));
-        let most_users = self.closed.iter().map(|load| load.users).max();
+        let full_users = fullest(&self.closed).map(|fullest| fullest.0);
         // The last ones are nearest to the prediction.
-        let full = self.full.iter().rev().filter(|load| Some(load.0) == most_users);
+        let full = self.full.iter().rev().filter(|load| Some(load.0) == full_users);
         for (users, folder, warmup_ns) in full {
             let block = Block::of(&read_trial(folder)?, *warmup_ns);
             let users = u32::try_from(*users).unwrap_or(u32::MAX);
@@ -234,8 +235,7 @@ pub fn falling_throughput(points: &[(u64, f64)]) -> Option<String> {
     let least = beyond.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|least| least.1 < FALLS * most.1)?;
     Some(format!(
         "throughput falls from {}/s with {} users to {}/s with {}: the server loses capacity as its queue grows, so at high load a burst may \
-         become an overload that does not end. Predictions assume that the capacity stays; limit the number of requests that the server \
-         works on at once",
+         become an overload that does not end. Limit the number of requests that the server works on at once",
         significant(most.1, 3),
         most.0,
         significant(least.1, 3),
@@ -264,16 +264,16 @@ fn full_load(result: &TrialResult) -> Option<FullLoad> {
     })
 }
 
-/// The most that closed populations got, over those of one size, in the order of measuring.
-fn capacity(closed: &[FullLoad]) -> Option<Capacity> {
+/// The users who got most, and how much: the mean over populations of one size, in the order of measuring.
+fn fullest(closed: &[FullLoad]) -> Option<(u64, Capacity)> {
     let of = |users: u64| {
         let same = || closed.iter().filter(move |load| load.users == users);
         let all: Vec<f64> = same().map(|load| load.throughput_per_s).collect();
         let relative_sd = if all.len() > 1 { variance(&all).sqrt() / mean(&all) } else { CAPACITY_SD };
         let requests = same().map(|load| load.answered as f64).sum::<f64>() / all.len() as f64;
-        Capacity { per_s: recent(&all), relative_sd, blocks: all.len() as u32, requests }
+        (users, Capacity { per_s: recent(&all), relative_sd, blocks: all.len() as u32, requests })
     };
-    closed.iter().map(|load| of(load.users)).max_by(|a, b| a.per_s.total_cmp(&b.per_s))
+    closed.iter().map(|load| of(load.users)).max_by(|a, b| a.1.per_s.total_cmp(&b.1.per_s))
 }
 
 /// The mean, in which each measurement weighs half as much as the next: machines drift within minutes, and what comes is likest to what

@@ -158,7 +158,7 @@ impl ValidateOptions {
     ) -> Result<ValidationReport, ValidationError> {
         if !self.json {
             quiet::warn(&setting.servers);
-            let low = self.low_duration * (self.low.len() as u32 + 1) * self.rounds;
+            let low = self.low_duration * ((self.low.len() as u32 + 1) * self.rounds + 1);
             let high = (self.duration + self.low_duration) * self.high.len() as u32;
             print::note(&format!(
                 "This takes about {}.",

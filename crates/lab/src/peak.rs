@@ -293,10 +293,11 @@ impl LightLoad {
         Curve::new(self.servers, service_s, (self.response_s - service_s).max(0.0))
     }
 
-    /// The users with the highest throughput.
-    pub(crate) fn users(&self) -> u32 {
-        let most = self.throughput_per_s.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        most.map_or(1, |point| point.0)
+    /// The fewest users whose throughput counts as the highest: among populations that differ by noise, the highest is a matter of luck.
+    pub(crate) fn busy_users(&self) -> u32 {
+        let most_per_s = self.most_per_s();
+        let busy = self.throughput_per_s.iter().find(|point| GROWS * point.1 >= most_per_s);
+        busy.map_or(1, |point| point.0)
     }
 
     fn most_per_s(&self) -> f64 {
@@ -456,5 +457,21 @@ impl Driver<'_> {
             }
             None => Ok((sighting, surroundings)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_does_not_decide_how_many_users_keep_a_server_busy() {
+        let busy = |throughput_per_s: &[(u32, f64)]| {
+            LightLoad { response_s: 0.01, throughput_per_s: throughput_per_s.to_vec(), servers: 1 }
+                .busy_users()
+        };
+        assert_eq!(busy(&[(1, 90.0), (2, 98.0), (4, 99.0), (8, 97.0), (64, 101.0)]), 2);
+        assert_eq!(busy(&[(1, 37.0), (2, 61.0), (4, 102.0), (8, 149.0), (16, 162.0), (32, 149.0)]), 16);
+        assert_eq!(busy(&[(1, 5.0)]), 1);
     }
 }

@@ -37,11 +37,18 @@ use crate::trial_error::TrialError;
 const WARMUP: f64 = 0.1;
 /// A disturbed load is repeated this many times at most.
 const REPEATS: u32 = 2;
-/// The full load has this many times the users who got most, so that requests wait: whether a queue ends depends on what the server
-/// answers while there is one, which may be less.
-const FULL: u32 = 2;
+/// The full load has this many times the users that keep the server busy, so that requests wait: whether a queue ends depends on what the
+/// server answers while there is one, which may be less.
+const FULL: u32 = 4;
+/// No fewer users than this: a user who has an answer does not ask again at the same instant.
+const LEAST_USERS: u32 = 8;
 /// No more users than this at full load.
-const MOST_USERS: u32 = 256;
+const MOST_USERS: u32 = 128;
+/// A burst or a slow spell leaves as many requests as arrive in this time, in seconds; whether the server then recovers depends on what it
+/// still sustains.
+const QUEUE_S: f64 = 0.5;
+/// No longer queue than this.
+const MOST_QUEUED: u32 = 512;
 /// The closed populations have the numbers below this, so that no load repeats their requests: a name can be registered only once.
 const AFTER_LIGHT: u64 = 1 << 32;
 /// The quantiles that are compared.
@@ -170,7 +177,7 @@ impl Validation<'_> {
         cancel: &AtomicBool,
     ) -> Result<ValidationReport, ValidationError> {
         let started_utc = utc_now();
-        let light = light_load(self.workload, self.setting, cancel)?;
+        let mut light = light_load(self.workload, self.setting, cancel)?;
         tell(&ValidationEvent::Light(&light));
         // A server that does not answer leaves no folder.
         fs::create_dir_all(self.folder)
@@ -179,13 +186,19 @@ impl Validation<'_> {
         let points = |light: &LightLoad| -> Vec<(u64, f64)> {
             light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect()
         };
-        let users = (FULL * light.users()).min(MOST_USERS).min(self.setting.connections);
+        let users = (FULL * light.busy_users()).clamp(LEAST_USERS, MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
         let most_per_s = at_full.into_iter().fold(0.0, f64::max);
         // The same rates in every round, so that the rounds of one rate are one load.
         for round in 0..self.rounds {
             tell(&ValidationEvent::Round(round + 1));
             series.round(round, most_per_s, users, tell)?;
+        }
+        let queue = ((QUEUE_S * most_per_s) as u32).min(MOST_QUEUED).min(self.setting.connections);
+        if queue >= 2 * users
+            && let Some(per_s) = series.queue(queue, tell)?
+        {
+            light.throughput_per_s.push((queue, per_s));
         }
         let measured = series.observed()?.observed?.capacity();
         let capacity_per_s = measured.map_or(most_per_s, |capacity| capacity.per_s);
@@ -305,6 +318,16 @@ impl<'a> Series<'a> {
         self.folders.push(folder);
         self.full_per_s.extend(result.seen.and_then(|seen| seen.throughput_per_s));
         Ok(())
+    }
+
+    /// What a long queue leaves of the throughput, in requests per second.
+    fn queue(
+        &mut self,
+        users: u32,
+        tell: &mut dyn FnMut(&ValidationEvent<'_>),
+    ) -> Result<Option<f64>, ValidationError> {
+        let (_, result) = self.undisturbed("queue", Arriving::Users(users), self.of.low_duration, tell)?;
+        Ok(result.seen.and_then(|seen| seen.throughput_per_s).map(|per_s| per_s.value))
     }
 
     /// What is known by now.

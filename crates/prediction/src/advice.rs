@@ -3,7 +3,7 @@
 use std::fmt;
 
 use kendall_evidence::fit::Slo;
-use kendall_stats::number::{significant, time};
+use kendall_stats::number::{percent, significant, time};
 use serde::{Deserialize, Serialize};
 
 /// A measure that would make the interval of a prediction narrower.
@@ -17,6 +17,11 @@ pub enum Advice {
     },
     /// The capacity was not measured.
     MeasureCapacity,
+    /// The capacity differs from one minute to the next, and response times near saturation differ by many times as much.
+    SteadierCapacity {
+        /// The standard deviation of the capacity in another minute, over its mean.
+        relative_sd: f64,
+    },
     /// The measured loads do not distinguish the stations that may be there.
     HigherLoad {
         /// A rate that would.
@@ -41,6 +46,13 @@ impl fmt::Display for Advice {
             Self::MeasureCapacity => f.write_str(
                 "The capacity was not measured, and an error of 1 % in it moves the response time near saturation by many per cent: \
                  measure it with a closed load (kendall load URL --users 64 -d 20s --record results/full) and name that record, too.",
+            ),
+            Self::SteadierCapacity { relative_sd } => write!(
+                f,
+                "Most of the width of the interval of p99 is that of the capacity, which is known to {} for the minute of the run: a \
+                 machine changes its speed. Longer loads do not help; more measurements of the capacity, minutes apart, do where they \
+                 agree.",
+                percent(*relative_sd)
             ),
             Self::HigherLoad { rate_per_s } => write!(
                 f,

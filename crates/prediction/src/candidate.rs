@@ -90,7 +90,7 @@ impl Candidate {
         }
         variants.extend(LIMITS.map(|times| with(Order::AtMost(times * self.servers), self.servers)));
         // Noise of a curve would be taken for a fall that no server has.
-        let falls = observed.fall() > LEAST_FALL.max(2.0 * observed.drift());
+        let falls = observed.fall() > LEAST_FALL.max(2.0 * observed.capacity_sd());
         if falls && Speed::of_populations(&observed.closed, self.delay_s).is_some() {
             variants.extend([Order::SharedSpeed, Order::SerialSpeed].map(|order| with(order, 1)));
         }

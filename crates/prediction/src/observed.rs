@@ -238,7 +238,7 @@ impl Capacity {
     /// few requests: the throughput of n services has a relative variance of scv/n, which is not the server's. And a few measurements
     /// may happen to agree. Therefore the usual drift counts as some more of them, and the law is Student's (Gelman and others 2013,
     /// section 3.2).
-    pub(crate) fn drift(&self, scv: f64, share: f64) -> f64 {
+    pub(crate) fn in_another_minute(&self, scv: f64, share: f64) -> f64 {
         let counted = scv / self.requests.max(1.0);
         let seen = (self.relative_sd.powi(2) - counted).max(0.0);
         let compared = f64::from(self.blocks.max(1)) - 1.0;
@@ -286,6 +286,8 @@ pub struct Observed {
     pub(crate) known: Option<KnownStation>,
     /// Closed populations without think time: users and requests per second.
     pub(crate) closed: Vec<(u32, f64)>,
+    /// The users of the full loads, which measured the capacity.
+    pub(crate) full_users: Option<u32>,
     /// The response times of closed populations at full load.
     pub(crate) full: Vec<Full>,
     /// The mean time between two answers in each second of the full loads.
@@ -341,7 +343,8 @@ impl Observed {
         if levels.is_empty() {
             Err(NothingObserved::TooFew)
         } else {
-            Ok(Self { levels, capacity, known, closed: Vec::new(), full: Vec::new(), gaps_s: Vec::new() })
+            let (closed, full_users, full, gaps_s) = (Vec::new(), None, Vec::new(), Vec::new());
+            Ok(Self { levels, capacity, known, closed, full_users, full, gaps_s })
         }
     }
 
@@ -366,6 +369,7 @@ impl Observed {
     /// what low loads hardly say: how many are served at a time, and in which order. Its seconds show the slow spells of the machine.
     #[must_use]
     pub fn with_full_load(mut self, users: u32, block: &Block) -> Self {
+        self.full_users = Some(users);
         self.gaps_s.push(block.gaps_by_second());
         let counted = block.counted();
         let counted = &counted[..counted.len().min(MOST_FULL)];
@@ -387,14 +391,16 @@ impl Observed {
     }
 
     /// The relative standard deviation between measurements of the capacity.
-    pub(crate) fn drift(&self) -> f64 {
+    pub(crate) fn capacity_sd(&self) -> f64 {
         self.capacity.map_or(0.0, |capacity| capacity.relative_sd)
     }
 
-    /// By how much throughput falls as users are added, as a difference of logarithms.
+    /// By how much throughput falls as users are added, up to those of the full loads, as a difference of logarithms.
     pub(crate) fn fall(&self) -> f64 {
         let mut most_per_s: f64 = 0.0;
-        let falls = self.closed.iter().map(|&(_, per_s)| {
+        let up_to_full =
+            self.closed.iter().filter(|population| Some(population.0) <= self.full_users.or(Some(u32::MAX)));
+        let falls = up_to_full.map(|&(_, per_s)| {
             most_per_s = most_per_s.max(per_s);
             libm::log(most_per_s / per_s)
         });

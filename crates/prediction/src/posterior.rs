@@ -4,10 +4,11 @@
 //! and draws the other uncertain parameters: the capacity, the growth of the service time with load, the speed of the machine at another
 //! time, and how often it is slow for seconds. Candidates that the data cannot distinguish so appear among the draws in proportion.
 
-use kendall_stats::random::{Purpose, Rng, stream};
+use kendall_stats::random::{Purpose, Rng, stream, unit};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
 use crate::candidate::Candidate;
+use crate::fall::Fall;
 use crate::law::{Fitted, Path};
 use crate::observed::{Full, Observed};
 use crate::order::Order;
@@ -40,6 +41,7 @@ pub(crate) struct Draw {
     pub(crate) services: Services,
     pub(crate) path: Path,
     pub(crate) spells: Spells,
+    pub(crate) fall: Option<Fall>,
 }
 
 /// All candidates with their scores.
@@ -59,7 +61,7 @@ pub(crate) struct Posterior<'a> {
 
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
-        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.drift())).powi(2);
+        let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.capacity_sd())).powi(2);
         let full_slowness = slowness(&observed.gaps_s);
         let mut posterior =
             Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, full_slowness, seed };
@@ -198,7 +200,8 @@ impl<'a> Posterior<'a> {
         }
         let at = self.best(&weights);
         let fitted = &self.fitted[at].0;
-        let drift = self.observed.capacity.map(|capacity| capacity.drift(fitted.scv(), evenly(index)));
+        let drift =
+            self.observed.capacity.map(|capacity| capacity.in_another_minute(fitted.scv(), evenly(index)));
         let capacity_per_s =
             self.observed.capacity.zip(drift).map(|(capacity, drift)| capacity.per_s * drift);
         let growth = GROWTH * normal(&mut rng);
@@ -209,7 +212,12 @@ impl<'a> Posterior<'a> {
         let levels = fitted.levels[Services::lowest(&fitted.levels)..].iter();
         let loads = levels.flat_map(|level| &level.slowness).chain(&self.full_slowness).cloned();
         let spells = Spells::of(loads, &mut rng);
-        Draw { candidate: fitted.candidate, services, path, spells }
+        let another =
+            self.observed.capacity.map(|known| known.in_another_minute(fitted.scv(), unit(&mut rng)));
+        let fall = another.and_then(|drift| Fall::of(self.observed, drift));
+        // A speed that depends on the number present falls already.
+        let falls = matches!(fitted.candidate.order, Order::SharedSpeed | Order::SerialSpeed);
+        Draw { candidate: fitted.candidate, services, path, spells, fall: fall.filter(|_| !falls) }
     }
 }
 

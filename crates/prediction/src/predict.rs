@@ -272,6 +272,9 @@ impl Predictor {
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
         draw.spells.apply(&mut visits, &mut rng);
+        if let Some(fall) = &draw.fall {
+            fall.apply(f64::from(servers), service_s, &mut visits);
+        }
         let station = Candidate {
             order: question.discipline.map_or_else(|| draw.candidate.order_with(servers), Order::OneQueue),
             servers,
@@ -299,6 +302,7 @@ impl Predictor {
         let again = |repeat| Ok(quantile_s(&sorted(self.simulated_s(question, typical, repeat)?), 0.99));
         let repeats = (1..=REPEATS).map(again).collect::<Result<Vec<f64>, NoPrediction>>()?;
         let of_the_run = spread(&repeats);
+        let capacities_per_s = self.capacities_per_s(question)?;
         // Variances of the logarithm are in inverse proportion to the number of requests.
         let times_longer = |variance: f64| variance / NARROW.powi(2);
         Ok(Some(if of_the_run > MOSTLY * total {
@@ -306,6 +310,8 @@ impl Predictor {
             Advice::LongerRun { duration_s: measured_s * times_longer(of_the_run) }
         } else if !self.capacity_is_measured {
             Advice::MeasureCapacity
+        } else if explained(&capacities_per_s, &p99_s) > MOSTLY {
+            Advice::SteadierCapacity { relative_sd: spread(&capacities_per_s).sqrt() }
         } else if self.stations().first().is_some_and(|first| first.share < 0.8) {
             Advice::HigherLoad { rate_per_s: 0.7 * self.capacity_per_s(question)?.value }
         } else {
@@ -369,6 +375,12 @@ impl Run {
         let quantiles_s = shares.iter().map(|&p| quantile_s(&sorted_s, p)).collect();
         Self { mean_s, p99_s: quantile_s(&sorted_s, 0.99), quantiles_s }
     }
+}
+
+/// The share of the variance of the second values that the first explain, by the power of them that fits best.
+fn explained(causes: &[f64], effects: &[f64]) -> f64 {
+    let logs = |values: &[f64]| values.iter().map(|value| libm::log(*value)).collect::<Vec<_>>();
+    kendall_stats::cross_correlation(&logs(causes), &logs(effects)).map_or(0.0, |r| r * r)
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {

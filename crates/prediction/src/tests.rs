@@ -343,6 +343,20 @@ fn few_measurements_of_the_capacity_that_agree_leave_the_interval_wide() {
     assert!(width(40, 0.03) > 0.08, "{}", width(40, 0.03));
 }
 
+#[test]
+fn where_the_capacity_makes_the_interval_wide_longer_loads_are_not_advised() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let capacity =
+        Capacity { per_s: truth.capacity_per_s(), relative_sd: 0.03, blocks: 5, requests: f64::INFINITY };
+    let predictor = Predictor::new(&truth.observed(Some(capacity), None), 1);
+    let found = predictor.predict(&Question::at(0.9 * truth.capacity_per_s(), 60_000)).unwrap();
+    let advised = found.advice.unwrap();
+    assert!(
+        matches!(advised, Advice::SteadierCapacity { relative_sd } if (0.02..0.04).contains(&relative_sd)),
+        "{advised:?}"
+    );
+}
+
 /// A server that slows down as requests accumulate: closed populations show it, and a burst may then become an overload that lasts.
 #[test]
 fn a_speed_that_falls_with_the_number_present_makes_the_interval_reach_the_collapse() {
@@ -355,6 +369,21 @@ fn a_speed_that_falls_with_the_number_present_makes_the_interval_reach_the_colla
     let found = Predictor::new(&observed, 1).predict(&Question::at(85.0, 20_000)).unwrap();
     assert_eq!(found.stations[0].station, Order::SharedSpeed.words(1), "{found:?}");
     assert!(found.mean_s.interval.unwrap().1 > 10.0, "{found:?}");
+}
+
+/// A burst that a server of constant speed works off may become an overload that lasts where a long queue costs a quarter of it.
+#[test]
+fn a_throughput_that_falls_with_a_long_queue_makes_the_interval_reach_the_overload() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let highest_s = |per_s: f64| {
+        let populations = [(8, 100.0), (64, per_s)];
+        let mut observed = truth.observed(truth.measured_capacity(), None).with_populations(&populations);
+        observed.full_users = Some(8);
+        let found = Predictor::new(&observed, 1).predict(&Question::at(93.0, 20_000)).unwrap();
+        assert_eq!(found.stations[0].station, truth.station.order.words(1), "{found:?}");
+        found.mean_s.interval.unwrap().1
+    };
+    assert!(highest_s(75.0) > 10.0 * highest_s(100.0), "{} {}", highest_s(75.0), highest_s(100.0));
 }
 
 /// D/M/1: the mean response time is S/(1 − σ), where σ = exp(−(1 − σ)/ρ) is 0.7156 at 85 % (Kleinrock 1975, section 6.4).
