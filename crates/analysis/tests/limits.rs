@@ -266,7 +266,7 @@ fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
         found => matches!(found, Bottleneck::Disk { .. } | Bottleneck::RunQueue { .. }),
     };
     assert!(most, "{found} {places:#?}");
-    assert!(places.at(ThreadState::Disk).1 > 1.0, "{places:#?}");
+    assert!(places.at(ThreadState::Disk).1 > 0.0, "{places:#?}");
 }
 
 fn a_server_that_asks_another_one_is_limited_by_it() {
