@@ -113,7 +113,8 @@ fn a_program_of_its_own_computes_the_same_numbers_from_the_requests_alone() {
     let output = python.arg(script).arg(csv).arg(WARMUP_NS).output().expect("python3 starts");
     assert!(output.status.success(), "{}", words(&output));
     let again: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
-    let page = fs::read_to_string(run.results.join("report.html")).expect("there is a page");
+    let page =
+        fs::read_to_string(run.results.join("report.html")).expect("there is a page").replace('\u{a0}', " ");
     let trials = run.trials();
     assert_eq!(trials.len(), 4);
     for trial in &trials {

@@ -60,7 +60,7 @@ fn a_load_that_is_answered_with_404_says_so_in_its_first_line() {
     let first = shown.lines().next().unwrap();
     assert!(first.starts_with("FAILED: every answer had status 404 (100 requests)."), "{shown}");
     assert!(shown.contains("status: 404 × 100\n"), "{shown}");
-    let page = std::fs::read_to_string(record.join("report.html")).unwrap();
+    let page = std::fs::read_to_string(record.join("report.html")).unwrap().replace('\u{a0}', " ");
     assert!(page.contains(first) && page.contains("status: 404 × 100"), "{page}");
     let found: Value =
         serde_json::from_str(&std::fs::read_to_string(record.join("answer.json")).unwrap()).unwrap();
