@@ -226,7 +226,7 @@ fn answer(peak: &Peak) -> Vec<String> {
         plain => format!("; doubling and halving from a light load would take {plain}"),
     };
     lines.push(format!("{:<10} {}{plain}; seed {}", "probes", peak.found.probes.len(), peak.seed));
-    match peak.unfinished {
+    match &peak.unfinished {
         None => {}
         Some(UnfinishedBy::Interrupt) => {
             lines.push("Interrupted: the search was not confirmed, and this is what its probes say so far.".into());
@@ -236,6 +236,10 @@ fn answer(peak: &Peak) -> Vec<String> {
              probes with --duration."
                 .into(),
         ),
+        Some(UnfinishedBy::Generator { rate_per_s, why }) => lines.push(format!(
+            "At {rate_per_s:.0}/s the generator is the limit and not the system ({why}): the search was not confirmed, and this is what its \
+             probes say so far. Give the generator its own core, or another machine."
+        )),
     }
     if let Some(DisturbedProbes { probes, worst }) = &peak.disturbed {
         let all = peak.found.probes.len();
@@ -254,13 +258,14 @@ fn no_rate(peak: &Peak) -> String {
     let probes = &peak.found.probes;
     let any = |outcome: Outcome| probes.iter().any(|probe| probe.outcome == outcome);
     let slowest = probes.iter().map(|probe| probe.ask.rate_per_s).fold(f64::INFINITY, f64::min);
+    let fastest = probes.iter().map(|probe| probe.ask.rate_per_s).fold(0.0, f64::max);
     let slo = peak.aim.slo;
     match (any(Outcome::Pass), any(Outcome::Fail)) {
         (true, true) => format!(
             "{slo}: the probes contradict each other: low rates failed and higher ones passed, so the server or the machine is not \
              steady"
         ),
-        (true, false) => format!("{slo}: every tried rate meets it"),
+        (true, false) => format!("{slo}: every tried rate meets it, up to {}/s", significant(fastest, 3)),
         (false, _) if any(Outcome::Grey) => format!(
             "{slo}: undecided, because down to {}/s no probe passed and some were inconclusive; use a longer --duration",
             significant(slowest, 3)

@@ -13,7 +13,9 @@ use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
-use kendall_evidence::peak::{Aim, Ask, Curve, PeakResult, Probe, Sighting, Why, requests_needed, search};
+use kendall_evidence::peak::{
+    Aim, Ask, Curve, Outcome, PeakResult, Probe, Sighting, Why, requests_needed, search,
+};
 use kendall_experiment::{Probing, Threads};
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
@@ -161,13 +163,20 @@ pub struct Peak {
 }
 
 /// The reason why a search for a peak ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnfinishedBy {
     /// The user interrupted it.
     Interrupt,
     /// Another probe would not fit into the budget.
     Budget,
+    /// The generator could not send at this rate.
+    Generator {
+        /// Requests per second.
+        rate_per_s: f64,
+        /// What limited the generator.
+        why: String,
+    },
 }
 
 /// Probes during which other programs or the host used a significant part of the machine.
@@ -182,8 +191,8 @@ pub struct DisturbedProbes {
 /// Finds the highest rate. `workload` makes the requests from a seed; `report` receives the events.
 ///
 /// # Errors
-/// Fails where the generator cannot be set up or is itself the limit, where the server answers no request, and when `cancel` is
-/// set.
+/// Fails where the generator cannot be set up, where it is the limit before any rate is known to meet the objective, where the server
+/// answers no request, and when `cancel` is set before the first probe is done.
 pub fn peak(
     workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     plan: &PeakPlan,
@@ -244,6 +253,11 @@ pub fn peak(
             }
             (PeakError::OutOfTime { .. }, found) if !found.probes.is_empty() => {
                 (found, Some(UnfinishedBy::Budget))
+            }
+            (PeakError::Generator { rate_per_s, why }, found)
+                if found.probes.iter().any(|probe| probe.outcome == Outcome::Pass) =>
+            {
+                (found, Some(UnfinishedBy::Generator { rate_per_s, why }))
             }
             (why, _) => return Err(why),
         },
