@@ -133,6 +133,12 @@ fn a_validation_writes_its_predictions_before_it_measures_them() {
     let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     let high = folders.filter(|path| path.to_string_lossy().contains("-high-70")).collect::<Vec<_>>();
     assert!(!high.is_empty() && high.iter().all(|high| made(&prediction) <= made(&high.join("answer.json"))));
+    // A queue of half a second was measured as well.
+    let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
+    assert!(folders.filter(|path| path.to_string_lossy().contains("-queue")).count() >= 1);
+    let most = report["closed"].as_array().unwrap().last().unwrap();
+    let (users, per_s) = (most[0].as_f64().unwrap(), most[1].as_f64().unwrap());
+    assert!((0.3..0.7).contains(&(users / per_s)), "{most}");
     // The page, and again from the record alone.
     let page = record.join("validation.html");
     std::fs::remove_file(&page).unwrap();
