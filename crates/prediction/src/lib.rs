@@ -7,8 +7,8 @@
 //!    (`implied`).
 //! 2. Candidates compete by their predictions of whole distributions at loads that were held out (`score`).
 //! 3. Whatever the data leave open is drawn: the candidate, the service law, the capacity, the growth of service times with load, the
-//!    speed of the machine, its slow spells (`spells`), and how throughput falls as requests accumulate (`fall`). Each draw is simulated for the number of requests of the planned run
-//!    (`posterior`, `predict`).
+//!    speed of the machine, its slow spells (`spells`), and how throughput falls as requests accumulate (`fall`). Each draw is simulated
+//!    for the number of requests of the planned run (`posterior`, `predict`).
 //!
 //! So an interval contains what a run of that length will measure. The capacity matters most: an error of 1 % in it moves p99 by 7 % at
 //! 85 % utilisation, and by 14 % at 93 %.

@@ -399,7 +399,7 @@ impl Observed {
     pub(crate) fn fall(&self) -> f64 {
         let mut most_per_s: f64 = 0.0;
         let up_to_full =
-            self.closed.iter().filter(|population| Some(population.0) <= self.full_users.or(Some(u32::MAX)));
+            self.closed.iter().filter(|population| population.0 <= self.full_users.unwrap_or(u32::MAX));
         let falls = up_to_full.map(|&(_, per_s)| {
             most_per_s = most_per_s.max(per_s);
             libm::log(most_per_s / per_s)
