@@ -82,5 +82,6 @@ pub use table::Table;
 pub use trial_answer::{TrialAnswer, TrialSetting};
 pub use trial_result::{LinkRecord, Measured, PrecisionReached, ServerUsage, TrialResult};
 pub use validation::{
-    Compared, LowLoad, MachineDrift, Predicted, VALIDATION, Validated, ValidationReport, read_validation,
+    AtSpeed, Compared, LowLoad, MachineDrift, Predicted, VALIDATION, Validated, ValidationReport,
+    read_validation,
 };

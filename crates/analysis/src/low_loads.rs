@@ -1,5 +1,6 @@
 //! Reads the data that a prediction starts from: the requests of single loads, and the capacity where it was measured.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use kendall_archive::read_trial;
@@ -35,6 +36,9 @@ pub struct LowLoads {
     pub classes: Vec<String>,
     /// The measurements, or the reason why nothing can be predicted from them.
     pub observed: Result<Observed, NothingObserved>,
+    /// Closed populations without think time, ascending: users and requests per second. The throughput of more users than at full load
+    /// is relative to the full load just before.
+    pub closed: Vec<(u32, f64)>,
     /// Loads that were left out, each with the reason.
     pub left_out: Vec<String>,
     /// Reasons to doubt any prediction, as sentences.
@@ -92,7 +96,7 @@ struct Gathered {
     /// Closed populations that do not think.
     closed: Vec<FullLoad>,
     /// Their users, and where their requests are, with the end of the warm-up.
-    full: Vec<(u64, PathBuf, i64)>,
+    full: Vec<(u32, PathBuf, i64)>,
     capacity_per_s: Option<f64>,
     known: Option<KnownStation>,
     classes: Vec<String>,
@@ -193,33 +197,31 @@ impl Gathered {
         Ok(())
     }
 
-    fn end(self, group: String) -> Result<LowLoads, RunError> {
-        let points: Vec<(u64, f64)> =
-            self.closed.iter().map(|load| (load.users, load.throughput_per_s)).collect();
+    fn end(mut self, group: String) -> Result<LowLoads, RunError> {
+        self.closed.sort_by(|a, b| a.order.cmp(&b.order));
+        let fullest = fullest(&self.closed);
+        let closed = populations(&self.closed, fullest);
+        let points: Vec<(u32, f64)> =
+            closed.iter().map(|population| (population.users, population.per_s)).collect();
         let doubts = falling_throughput(&points).into_iter().collect();
-        let populations: Vec<(u32, f64)> = self
-            .closed
-            .iter()
-            .map(|load| (load.users.min(u64::from(u32::MAX)) as u32, load.throughput_per_s))
-            .collect();
         let calibrated =
             |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
-        let capacity =
-            fullest(&self.closed).map(|fullest| fullest.1).or_else(|| self.capacity_per_s.map(calibrated));
-        let mut observed = Observed::new(self.blocks, capacity, self.known)
-            .map(|observed| observed.with_populations(&populations));
-        let full_users = fullest(&self.closed).map(|fullest| fullest.0);
+        let capacity = fullest.map(|fullest| fullest.1).or_else(|| self.capacity_per_s.map(calibrated));
+        let mut observed = Observed::new(self.blocks, capacity, self.known);
         // The last ones are nearest to the prediction.
-        let full = self.full.iter().rev().filter(|load| Some(load.0) == full_users);
+        let full = self.full.iter().rev().filter(|load| fullest.is_some_and(|fullest| fullest.0 == load.0));
         for (users, folder, warmup_ns) in full {
             let block = Block::of(&read_trial(folder)?, *warmup_ns);
-            let users = u32::try_from(*users).unwrap_or(u32::MAX);
-            observed = observed.map(|observed| observed.with_full_load(users, &block));
+            observed = observed.map(|observed| observed.with_full_load(*users, &block));
+        }
+        for population in &closed {
+            observed = observed.map(|observed| population.added_to(observed));
         }
         Ok(LowLoads {
             group,
             classes: self.classes,
             observed,
+            closed: points,
             left_out: self.left_out,
             doubts,
             measured: self.measured,
@@ -227,9 +229,54 @@ impl Gathered {
     }
 }
 
+/// The throughput of closed populations of one size.
+struct Population {
+    users: u32,
+    per_s: f64,
+    /// How many times as long service took as in the full loads, where there are fewer users in those.
+    longer: Vec<f64>,
+    /// The answers that each measurement counted.
+    requests: f64,
+}
+
+impl Population {
+    fn added_to(&self, observed: Observed) -> Observed {
+        let observed = observed.with_populations(&[(self.users, self.per_s)]);
+        if self.longer.is_empty() {
+            observed
+        } else {
+            observed.with_queue(self.users, &self.longer, self.requests)
+        }
+    }
+}
+
+/// The sizes of closed populations, in the order of measuring, with these users and this capacity at full load. The throughput of more
+/// users is compared with that of the full load just before, or after, because machines drift within minutes.
+fn populations(closed: &[FullLoad], full: Option<(u32, Capacity)>) -> Vec<Population> {
+    let Some((full_users, capacity)) = full else { return Vec::new() };
+    let is_full = |load: &&FullLoad| load.users == full_users;
+    let longer = |at: usize| {
+        let beside = closed[..at].iter().rfind(is_full).or_else(|| closed[at..].iter().find(is_full));
+        beside.map_or(1.0, |beside| beside.throughput_per_s / closed[at].throughput_per_s)
+    };
+    let sizes: BTreeSet<u32> = closed.iter().map(|load| load.users).collect();
+    let of_size = |users: u32| {
+        let same = || closed.iter().enumerate().filter(move |(_, load)| load.users == users);
+        let requests = mean(&same().map(|(_, load)| load.answered as f64).collect::<Vec<_>>());
+        if users > full_users {
+            let longer: Vec<f64> = same().map(|(at, _)| longer(at)).collect();
+            Population { users, per_s: capacity.per_s / mean(&longer), longer, requests }
+        } else {
+            let measured_per_s: Vec<f64> = same().map(|(_, load)| load.throughput_per_s).collect();
+            Population { users, per_s: mean(&measured_per_s), longer: Vec::new(), requests }
+        }
+    };
+    sizes.into_iter().map(of_size).collect()
+}
+
 /// Whether throughput falls as users are added, as a sentence: a burst may then become an overload that does not end, which no station
 /// with a fixed capacity does.
-pub fn falling_throughput(points: &[(u64, f64)]) -> Option<String> {
+pub fn falling_throughput(points: &[(u32, f64)]) -> Option<String> {
     let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let beyond = points.iter().filter(|point| point.0 > most.0);
     let least = beyond.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|least| least.1 < FALLS * most.1)?;
@@ -245,7 +292,9 @@ pub fn falling_throughput(points: &[(u64, f64)]) -> Option<String> {
 
 /// A closed population that is never without a request.
 struct FullLoad {
-    users: u64,
+    /// The start in UTC, and the number among the trials of a run.
+    order: (Option<String>, usize),
+    users: u32,
     throughput_per_s: f64,
     answered: u64,
 }
@@ -255,25 +304,29 @@ fn full_load(result: &TrialResult) -> Option<FullLoad> {
     let of_clients = || Some((result.clients.as_ref()?.throughput_per_s, result.clients.as_ref()?.in_system));
     let of_stream = || Some((result.seen.as_ref()?.throughput_per_s?, result.seen.as_ref()?.in_flight?));
     let (throughput_per_s, in_flight) = of_stream().or_else(of_clients)?;
-    let users = result.run.max_in_flight;
-    let answered = result.run.ended[0];
-    (in_flight.value >= BUSY * users as f64).then_some(FullLoad {
+    let users = u32::try_from(result.run.max_in_flight).ok()?;
+    (in_flight.value >= BUSY * f64::from(users)).then(|| FullLoad {
+        order: (result.started_utc.clone(), result.number),
         users,
         throughput_per_s: throughput_per_s.value,
-        answered,
+        answered: result.run.ended[0],
     })
 }
 
-/// The users who got most, and how much: the mean over populations of one size, in the order of measuring.
-fn fullest(closed: &[FullLoad]) -> Option<(u64, Capacity)> {
-    let of = |users: u64| {
+/// The users who got most, and how much: the mean over populations of one size, in the order of measuring. Where sizes hardly differ, it
+/// is the one that was measured most often.
+fn fullest(closed: &[FullLoad]) -> Option<(u32, Capacity)> {
+    let of = |users: u32| {
         let same = || closed.iter().filter(move |load| load.users == users);
         let all: Vec<f64> = same().map(|load| load.throughput_per_s).collect();
         let relative_sd = if all.len() > 1 { variance(&all).sqrt() / mean(&all) } else { CAPACITY_SD };
         let requests = same().map(|load| load.answered as f64).sum::<f64>() / all.len() as f64;
         (users, Capacity { per_s: recent(&all), relative_sd, blocks: all.len() as u32, requests })
     };
-    closed.iter().map(|load| of(load.users)).max_by(|a, b| a.1.per_s.total_cmp(&b.1.per_s))
+    let sizes: Vec<(u32, Capacity)> = closed.iter().map(|load| of(load.users)).collect();
+    let most_per_s = sizes.iter().map(|size| size.1.per_s).fold(0.0, f64::max);
+    let busy = sizes.into_iter().filter(|size| size.1.per_s >= FALLS * most_per_s);
+    busy.max_by(|a, b| a.1.blocks.cmp(&b.1.blocks).then(a.1.per_s.total_cmp(&b.1.per_s)))
 }
 
 /// The mean, in which each measurement weighs half as much as the next: machines drift within minutes, and what comes is likest to what
@@ -291,6 +344,34 @@ mod tests {
     fn the_last_capacity_counts_most() {
         assert_eq!(recent(&[400.0]), 400.0);
         assert_eq!(recent(&[400.0, 500.0, 460.0]), 0.25 * 400.0 + 0.25 * 500.0 + 0.5 * 460.0);
+    }
+
+    fn loads(measured: &[(u32, f64)]) -> Vec<FullLoad> {
+        let load = |(number, &(users, throughput_per_s)): (usize, &(u32, f64))| FullLoad {
+            order: (None, number),
+            users,
+            throughput_per_s,
+            answered: 1_000,
+        };
+        measured.iter().enumerate().map(load).collect()
+    }
+
+    #[test]
+    fn a_queue_is_compared_with_the_full_load_of_its_own_minute() {
+        let drifting = loads(&[(8, 400.0), (256, 320.0), (8, 500.0), (256, 400.0)]);
+        let full = fullest(&drifting).unwrap();
+        assert_eq!((full.0, full.1.per_s), (8, 450.0));
+        let [eight, queue] = &populations(&drifting, Some(full))[..] else { panic!("two sizes") };
+        assert_eq!((eight.per_s, eight.longer.len()), (450.0, 0));
+        assert_eq!((queue.per_s, &queue.longer), (360.0, &vec![1.25, 1.25]));
+    }
+
+    #[test]
+    fn the_full_load_is_the_one_measured_most_often_among_those_that_hardly_differ() {
+        assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 420.0)])).unwrap().0, 8);
+        assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 520.0)])).unwrap().0, 256);
+        assert_eq!(fullest(&loads(&[(8, 400.0), (16, 410.0)])).unwrap().0, 16);
+        assert!(fullest(&[]).is_none());
     }
 
     #[test]

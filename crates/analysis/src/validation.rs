@@ -10,7 +10,7 @@ use kendall_archive::{Build, Machine, read_json};
 use kendall_prediction::{BaselinePrediction, Prediction};
 use kendall_record::RecordError;
 use kendall_station::Estimate;
-use kendall_stats::number::{counted, list, percent};
+use kendall_stats::number::{NONE, counted, list, percent};
 use kendall_stats::{mean, median, variance};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +67,22 @@ pub struct Validated {
     pub disturbed: bool,
     /// Whether the number of requests grew, so that the rate exceeded the capacity.
     pub unstable: bool,
+    /// The prediction for the speed that the machine then had. `None` where the full loads beside it are missing, and where the rate exceeded
+    /// their capacity; records from before 2026-11-28 do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_speed: Option<AtSpeed>,
+}
+
+/// A prediction of the same load for the speed that the machine had meanwhile, which only full loads before and after it show. The errors
+/// that are left are those of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtSpeed {
+    /// The capacity in the full loads just before and after the load, over the predicted one, less the noise of measuring it.
+    pub speed: f64,
+    /// The mean and quantiles that the run has enough requests for.
+    pub compared: Vec<Compared>,
+    /// The predictions of simple methods for that speed.
+    pub baselines: Vec<BaselinePrediction>,
 }
 
 /// A load that predictions start from.
@@ -193,6 +209,23 @@ impl Validated {
             .map_or_else(String::new, |allowed| format!("{} ({})", allowed.station, percent(allowed.share)))
     }
 
+    /// The errors that are left once the speed of the machine during the load is known, as a sentence.
+    fn at_speed_words(&self) -> Option<String> {
+        let AtSpeed { speed, compared, .. } = self.at_speed.as_ref()?;
+        let error = |name: &str| {
+            let compared = compared.iter().find(|compared| compared.quantity == name)?;
+            Some(format!("{} for {}", signed(compared.error), in_words(name)))
+        };
+        let errors: Vec<String> = ["mean", "p99"].into_iter().filter_map(error).collect();
+        Some(format!(
+            "At {} the full loads before and after differed from the predicted capacity by {}, less their noise; predicted for that speed, the \
+             error is {}.",
+            self.name(),
+            signed(speed - 1.0),
+            list(&errors)
+        ))
+    }
+
     /// Reasons to doubt this load, as parts of a sentence.
     pub fn doubts(&self) -> Vec<&'static str> {
         let reasons = [
@@ -238,6 +271,16 @@ impl ValidationReport {
     /// Every value that was predicted and measured.
     pub fn compared(&self) -> impl Iterator<Item = &Compared> {
         self.loads.iter().flat_map(|load| &load.compared)
+    }
+
+    /// The same loads as predicted for the speed that the machine had meanwhile, without those for which it is unknown.
+    #[must_use]
+    pub fn at_speed(&self) -> Self {
+        let at_speed = |load: &Validated| {
+            let AtSpeed { compared, baselines, .. } = load.at_speed.clone()?;
+            Some(Validated { compared, baselines, ..load.clone() })
+        };
+        Self { loads: self.loads.iter().filter_map(at_speed).collect(), ..self.clone() }
     }
 
     /// The answer in one sentence.
@@ -306,8 +349,14 @@ impl ValidationReport {
                 _ => "The capacity drifted by no more than that noise, so the drift explains no error.".into(),
             });
         }
+        words.extend(self.loads.iter().filter_map(Validated::at_speed_words));
         words
     }
+}
+
+/// A relative difference with its sign.
+fn signed(difference: f64) -> String {
+    kendall_stats::number::difference(1.0 + difference, 1.0).unwrap_or_else(|| NONE.to_owned())
 }
 
 fn in_words(quantity: &str) -> String {

@@ -158,8 +158,8 @@ impl ValidateOptions {
     ) -> Result<ValidationReport, ValidationError> {
         if !self.json {
             quiet::warn(&setting.servers);
-            let low = self.low_duration * ((self.low.len() as u32 + 1) * self.rounds + 1);
-            let high = (self.duration + self.low_duration) * self.high.len() as u32;
+            let low = self.low_duration * ((self.low.len() as u32 + 2) * self.rounds);
+            let high = (self.duration + self.low_duration) * self.high.len() as u32 + self.low_duration;
             print::note(&format!(
                 "This takes about {}.",
                 number::rough_time((low + high).as_secs_f64() + 10.0)

@@ -202,7 +202,7 @@ pub fn peak(
     let mut driver = Driver { workload, setting: &plan.setting, cancel, runs: 0 };
     let mut disturbed: Option<DisturbedProbes> = None;
     let began = Instant::now();
-    let light = driver.light(report)?;
+    let light = driver.light(LIGHT_ANSWERS, report)?;
     let curve = light.curve();
     report(&Event::Light(&light, &curve));
     let guess_per_s = curve.highest_per_s(plan.aim.slo).unwrap_or_else(|| light.most_per_s());
@@ -276,21 +276,23 @@ pub fn capacity(
     setting: &PeakSetting,
     cancel: &AtomicBool,
 ) -> Result<(u32, f64), PeakError> {
-    let light = light_load(workload, setting, cancel)?;
+    let light = light_load(workload, setting, LIGHT_ANSWERS, cancel)?;
     let most = light.throughput_per_s.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     Ok(most.expect("one user was tried"))
 }
 
-/// Measures the throughput of closed populations of one user, two, four and so on, until it stops growing.
+/// Measures the throughput of closed populations of one user, two, four and so on, until it stops growing: each for a second, and longer
+/// where one user gets fewer than this many answers.
 ///
 /// # Errors
 /// As [`capacity`].
 pub(crate) fn light_load(
     workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     setting: &PeakSetting,
+    answers: usize,
     cancel: &AtomicBool,
 ) -> Result<LightLoad, PeakError> {
-    Driver { workload, setting, cancel, runs: 0 }.light(&mut |_| {})
+    Driver { workload, setting, cancel, runs: 0 }.light(answers, &mut |_| {})
 }
 
 /// The length of a probe: as given, and long enough for the number of requests that the objective needs.
@@ -396,11 +398,11 @@ impl Driver<'_> {
         Ok((responses_s, per_s))
     }
 
-    fn light(&mut self, report: &mut dyn FnMut(&Event<'_>)) -> Result<LightLoad, PeakError> {
+    fn light(&mut self, answers: usize, report: &mut dyn FnMut(&Event<'_>)) -> Result<LightLoad, PeakError> {
         let mut length = LIGHT;
         let (responses_s, alone_per_s) = loop {
             let found = self.users(1, length)?;
-            if found.0.len() >= LIGHT_ANSWERS || length >= LIGHT_AT_MOST {
+            if found.0.len() >= answers || length >= LIGHT_AT_MOST {
                 break found;
             }
             length *= 2;

@@ -4,6 +4,8 @@
 //! its hash, before the first request of the load that it is about. A load during which other programs disturbed the machine is
 //! repeated; that decision does not depend on any response time.
 
+mod compare;
+
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -12,11 +14,10 @@ use std::time::{Duration, Instant};
 
 use kendall_analysis::generator::Trust;
 use kendall_analysis::{
-    Compared, LowLoad, LowLoads, MachineDrift, Predicted, TrialResult, VALIDATION, Validated,
-    ValidationReport, falling_throughput, known_station, recorded_loads,
+    LowLoad, LowLoads, MachineDrift, Predicted, TrialResult, VALIDATION, Validated, ValidationReport,
+    falling_throughput, known_station, recorded_loads,
 };
 use kendall_archive::{Build, Machine, utc_now};
-use kendall_evidence::streamed::Streamed;
 use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
 use kendall_load::{Progress, Workload};
 use kendall_prediction::{KnownStation, NoPrediction, NothingObserved, Prediction, Predictor, Question};
@@ -25,6 +26,8 @@ use kendall_station::Estimate;
 use kendall_stats::median;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
+
+use compare::{Asked, compared, low_load};
 
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
@@ -49,10 +52,11 @@ const MOST_USERS: u32 = 128;
 const QUEUE_S: f64 = 0.5;
 /// No longer queue than this.
 const MOST_QUEUED: u32 = 512;
+/// The answers that one user gets while the throughput of closed populations is measured: with fewer, noise looks like a fall of the
+/// throughput as users are added.
+const LIGHT_ANSWERS: usize = 400;
 /// The closed populations have the numbers below this, so that no load repeats their requests: a name can be registered only once.
 const AFTER_LIGHT: u64 = 1 << 32;
-/// The quantiles that are compared.
-const COMPARED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// The server to validate, and the loads.
 pub struct Validation<'a> {
@@ -177,36 +181,28 @@ impl Validation<'_> {
         cancel: &AtomicBool,
     ) -> Result<ValidationReport, ValidationError> {
         let started_utc = utc_now();
-        let mut light = light_load(self.workload, self.setting, cancel)?;
+        let light = light_load(self.workload, self.setting, LIGHT_ANSWERS, cancel)?;
         tell(&ValidationEvent::Light(&light));
         // A server that does not answer leaves no folder.
         fs::create_dir_all(self.folder)
             .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
         let mut series = Series::new(self, cancel);
-        let points = |light: &LightLoad| -> Vec<(u64, f64)> {
-            light.throughput_per_s.iter().map(|point| (point.0.into(), point.1)).collect()
-        };
         let users = (FULL * light.busy_users()).clamp(LEAST_USERS, MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
         let most_per_s = at_full.into_iter().fold(0.0, f64::max);
+        let queue = ((QUEUE_S * most_per_s) as u32).min(MOST_QUEUED).min(self.setting.connections);
+        let queue = (queue >= 2 * users).then_some(queue);
         // The same rates in every round, so that the rounds of one rate are one load.
         for round in 0..self.rounds {
             tell(&ValidationEvent::Round(round + 1));
-            series.round(round, most_per_s, users, tell)?;
+            series.round(round, most_per_s, users, queue, tell)?;
         }
-        let queue = ((QUEUE_S * most_per_s) as u32).min(MOST_QUEUED).min(self.setting.connections);
-        if queue >= 2 * users
-            && let Some(per_s) = series.queue(queue, tell)?
-        {
-            light.throughput_per_s.push((queue, per_s));
-        }
-        let measured = series.observed()?.observed?.capacity();
-        let capacity_per_s = measured.map_or(most_per_s, |capacity| capacity.per_s);
         let (mut loads, mut no_prediction) = (Vec::new(), Vec::new());
+        // The capacity of this minute.
+        series.full("full-1", users, tell)?;
         for (at, share) in self.high.iter().enumerate() {
-            // The capacity of this minute.
-            series.full(&format!("full-{}", at + 1), users, tell)?;
-            match series.validate(*share, &light, tell)? {
+            let after = format!("full-{}", at + 2);
+            match series.validate(*share, &light, (&after, users), tell)? {
                 Ok(validated) => {
                     tell(&ValidationEvent::Measured(&validated));
                     loads.push(validated);
@@ -214,8 +210,12 @@ impl Validation<'_> {
                 Err(why) => no_prediction.push(why.to_string()),
             }
         }
-        let mut points = points(&light);
-        points.push((users.into(), capacity_per_s));
+        let recorded = series.observed()?;
+        let mut doubts = recorded.doubts;
+        if doubts.is_empty() {
+            doubts.extend(falling_throughput(&light.throughput_per_s));
+        }
+        let closed = light.throughput_per_s.into_iter().chain(recorded.closed).collect();
         let Series { full_per_s, computation_s, low, .. } = series;
         let report = ValidationReport {
             target: self.target.into(),
@@ -228,7 +228,7 @@ impl Validation<'_> {
             low_duration_s: self.low_duration.as_secs_f64(),
             high_duration_s: self.high_duration.as_secs_f64(),
             alone_s: light.response_s,
-            closed: light.throughput_per_s,
+            closed,
             drift: MachineDrift::of(&full_per_s, &computation_s),
             full_per_s,
             computation_s,
@@ -236,7 +236,7 @@ impl Validation<'_> {
             loads,
             no_prediction,
             repeated: series.repeated,
-            doubts: falling_throughput(&points).into_iter().collect(),
+            doubts,
         };
         kendall_archive::write_json(&self.folder.join(VALIDATION), &report)?;
         Ok(report)
@@ -281,12 +281,13 @@ impl<'a> Series<'a> {
         Self { of, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low }
     }
 
-    /// The low loads and the full load once each, in an order that is drawn.
+    /// The low loads and the full load once each, in an order that is drawn, and the queue just after the full load.
     fn round(
         &mut self,
         round: u32,
         capacity_per_s: f64,
         users: u32,
+        queue: Option<u32>,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<(), ValidationError> {
         let mut order: Vec<Option<f64>> = self.of.low.iter().copied().map(Some).chain([None]).collect();
@@ -294,7 +295,15 @@ impl<'a> Series<'a> {
         shuffle(&mut rng, &mut order);
         for share in order {
             match share {
-                None => self.full(&format!("full-round-{}", round + 1), users, tell)?,
+                None => {
+                    self.full(&format!("full-round-{}", round + 1), users, tell)?;
+                    if let Some(queue) = queue {
+                        let name = format!("queue-round-{}", round + 1);
+                        let arriving = Arriving::Users(queue);
+                        let (folder, _) = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                        self.folders.push(folder);
+                    }
+                }
                 Some(share) => {
                     let name = format!("low-{:.0}-round-{}", share * 100.0, round + 1);
                     let rate_per_s = share * capacity_per_s;
@@ -320,36 +329,27 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// What a long queue leaves of the throughput, in requests per second.
-    fn queue(
-        &mut self,
-        users: u32,
-        tell: &mut dyn FnMut(&ValidationEvent<'_>),
-    ) -> Result<Option<f64>, ValidationError> {
-        let (_, result) = self.undisturbed("queue", Arriving::Users(users), self.of.low_duration, tell)?;
-        Ok(result.seen.and_then(|seen| seen.throughput_per_s).map(|per_s| per_s.value))
-    }
-
     /// What is known by now.
     fn observed(&self) -> Result<LowLoads, ValidationError> {
         let folders: Vec<&Path> = self.folders.iter().map(PathBuf::as_path).collect();
         Ok(recorded_loads(&folders, self.of.known.clone())?)
     }
 
-    /// Predicts a load, writes the prediction, and makes the load.
+    /// Predicts a load, writes the prediction, makes the load, and measures the capacity after it: name and users of that full load.
     fn validate(
         &mut self,
         share: f64,
         light: &LightLoad,
+        after: (&str, u32),
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<Result<Validated, NoPrediction>, ValidationError> {
         let observed = self.observed()?.observed?.with_populations(&light.throughput_per_s);
         let predictor = Predictor::new(&observed, self.of.setting.seed);
         let capacity_per_s = match predictor.capacity_per_s(&Question::at(1.0, 1)) {
-            Ok(capacity_per_s) => capacity_per_s.value,
+            Ok(capacity_per_s) => capacity_per_s,
             Err(why) => return Ok(Err(why)),
         };
-        let rate_per_s = share * capacity_per_s;
+        let rate_per_s = share * capacity_per_s.value;
         let counted_s = self.of.high_duration.as_secs_f64() * (1.0 - WARMUP);
         let question = Question::at(rate_per_s, (rate_per_s * counted_s) as u64);
         let prediction = match predictor.predict(&question) {
@@ -358,15 +358,20 @@ impl<'a> Series<'a> {
         };
         let predicted = self.written(share, prediction)?;
         tell(&ValidationEvent::Predicted(&predicted));
-        let baselines = observed.baselines(rate_per_s, capacity_per_s, &light.throughput_per_s);
         let name = format!("high-{:.0}", share * 100.0);
         let (_, result) =
             self.undisturbed(&name, Arriving::AtRate(rate_per_s), self.of.high_duration, tell)?;
+        let before = self.full_per_s.len();
+        self.full(after.0, after.1, tell)?;
+        let beside = before.checked_sub(1).and_then(|last| self.full_per_s.get(last..=before));
+        let closed = &light.throughput_per_s;
+        let asked = Asked { predictor: &predictor, observed: &observed, closed, question, capacity_per_s };
         Ok(Ok(Validated {
-            compared: compared(&predicted.prediction, &result),
+            compared: compared(&predicted.prediction, 1.0, &result),
+            at_speed: beside.and_then(|beside| asked.at_speed(beside, &result)),
             curve: result.seen.as_ref().map(|seen| seen.response.curve.clone()).unwrap_or_default(),
             predicted,
-            baselines,
+            baselines: observed.baselines(rate_per_s, capacity_per_s.value, closed),
             generator_limited: result.verdict.trust == Trust::GeneratorLimited,
             disturbed: is_disturbed(&result),
             unstable: result.grows,
@@ -430,35 +435,6 @@ impl<'a> Series<'a> {
 /// Whether other programs or the host took a noticeable part of the machine.
 fn is_disturbed(result: &TrialResult) -> bool {
     result.disturbance.is_some_and(|disturbance| disturbance.is_noticeable())
-}
-
-/// The mean and the quantiles that were both predicted and measured.
-fn compared(prediction: &Prediction, result: &TrialResult) -> Vec<Compared> {
-    let Some(seen) = &result.seen else { return Vec::new() };
-    let predicted_s = |p: f64| Some(prediction.quantiles.iter().find(|known| (known.0 - p).abs() < 1e-12)?.1);
-    let quantile = |p: f64| Some(Compared::new(quantile_name(p), predicted_s(p)?, measured_s(seen, p)?));
-    let mean = Compared::new("mean", prediction.mean_s, seen.response.mean_s);
-    std::iter::once(mean).chain(COMPARED.into_iter().filter_map(quantile)).collect()
-}
-
-/// "p99" for 0.99.
-fn quantile_name(p: f64) -> String {
-    format!("p{}", p * 100.0)
-}
-
-/// A measured quantile; `None` for too few requests.
-fn measured_s(seen: &Streamed, p: f64) -> Option<Estimate> {
-    let measured = seen.response.quantile(p)?;
-    Some(Estimate { value: measured.value_s?, interval: measured.interval_s })
-}
-
-/// The measurement of a low load.
-fn low_load(round: u32, rate_per_s: f64, result: &TrialResult) -> Option<LowLoad> {
-    let seen = result.seen.as_ref()?;
-    let quantile = |p: f64| Some((quantile_name(p), measured_s(seen, p)?));
-    let mean = ("mean".to_owned(), seen.response.mean_s);
-    let measured_s = std::iter::once(mean).chain(COMPARED.into_iter().filter_map(quantile)).collect();
-    Some(LowLoad { round, rate_per_s, measured_s })
 }
 
 /// The time that this processor takes for a fixed number of multiplications, each of which waits for the one before: the median of

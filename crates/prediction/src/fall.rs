@@ -4,8 +4,11 @@
 //! that lasts.
 
 use kendall_evidence::Visit;
+use kendall_stats::random::{Rng, unit};
+use rand_distr::{Distribution as _, StandardNormal};
 
-use crate::observed::Observed;
+use crate::observed::{Observed, Queue};
+use crate::points::interpolated;
 
 /// How many times as long service takes, by the number of requests present, beyond the population that measured the capacity.
 #[derive(Clone, Debug)]
@@ -15,37 +18,24 @@ pub(crate) struct Fall {
 }
 
 impl Fall {
-    /// As larger populations measured it, at a machine with `drift` times the speed that it had then. `None` without such populations.
-    pub(crate) fn of(observed: &Observed, drift: f64) -> Option<Self> {
-        let (capacity, usual) = (observed.capacity?, observed.full_users?);
-        let larger = observed.closed.iter().filter(|population| population.0 > usual);
-        let slower =
-            |&(users, per_s): &(u32, f64)| (f64::from(users), (capacity.per_s / (per_s * drift)).max(1.0));
-        let points: Vec<(f64, f64)> =
-            std::iter::once((f64::from(usual), 1.0)).chain(larger.map(slower)).collect();
+    /// Drawn from what long queues measured, for service times of this squared coefficient of variation. `None` without any.
+    pub(crate) fn drawn(observed: &Observed, scv: f64, rng: &mut Rng) -> Option<Self> {
+        let usual = (f64::from(observed.full_users?), 1.0);
+        let (share, noise) = (unit(rng), StandardNormal.sample(rng));
+        let point = |queue: &Queue| (f64::from(queue.users), queue.longer(scv, share, noise));
+        let points: Vec<_> = std::iter::once(usual).chain(observed.queues.iter().map(point)).collect();
         (points.len() > 1).then_some(Self { points })
     }
 
-    /// Larger populations than measured take as long as the largest.
-    fn times(&self, present: f64) -> f64 {
-        let after = self.points.partition_point(|point| point.0 < present);
-        match (after.checked_sub(1).map(|before| self.points[before]), self.points.get(after)) {
-            (Some(before), Some(after)) => {
-                before.1 + (after.1 - before.1) * (present - before.0) / (after.0 - before.0)
-            }
-            (Some(end), None) | (None, Some(&end)) => end.1,
-            (None, None) => 1.0,
-        }
-    }
-
     /// Lengthens the service of visits that find many others, at this many servers with a mean service time of `service_s`. The number
-    /// present is the work that waits over the mean service time, which no order of service changes.
+    /// present is the work that waits over the mean service time, which no order of service changes. Larger populations than measured
+    /// take as long as the largest.
     pub(crate) fn apply(&self, servers: f64, service_s: f64, visits: &mut [Visit]) {
         let (mut waiting_s, mut before_s, mut times) = (0.0_f64, 0.0, 1.0);
         for visit in visits {
             waiting_s = (waiting_s - (visit.arrival_s - before_s) * servers).max(0.0);
             before_s = visit.arrival_s;
-            times = self.times(waiting_s / (service_s * times));
+            times = interpolated(&self.points, waiting_s / (service_s * times));
             visit.service_s *= times;
             waiting_s += visit.service_s;
         }
@@ -76,6 +66,7 @@ mod tests {
         };
         assert!((work_s(8) - 40.0).abs() < 1e-9, "few present change nothing");
         assert!(work_s(100) > 49.0, "{}", work_s(100));
-        assert_eq!((fall.times(40.0), fall.times(1000.0)), (1.125, 1.25));
+        assert_eq!(interpolated(&fall.points, 40.0), 1.125);
+        assert_eq!(interpolated(&fall.points, 1000.0), 1.25);
     }
 }

@@ -24,6 +24,7 @@ mod implied;
 mod law;
 mod observed;
 mod order;
+mod points;
 mod posterior;
 mod predict;
 mod score;

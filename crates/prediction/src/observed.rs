@@ -292,6 +292,40 @@ pub struct Observed {
     pub(crate) full: Vec<Full>,
     /// The mean time between two answers in each second of the full loads.
     pub(crate) gaps_s: Vec<Vec<f64>>,
+    /// Closed populations larger than those of the full loads, ascending.
+    pub(crate) queues: Vec<Queue>,
+}
+
+/// A closed population whose requests form a long queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Queue {
+    pub(crate) users: u32,
+    /// How many times as long service takes as in full loads just before, as a logarithm.
+    longer: f64,
+    /// How often that was measured.
+    measured: f64,
+    /// The answers that each measurement counted.
+    requests: f64,
+}
+
+/// A fall of the throughput under a long queue, where there is one, is about as large as this, as a logarithm. Measured: 12 % to 20 %.
+const USUAL_FALL: f64 = 0.15;
+
+impl Queue {
+    /// How many times as long service takes, for service times of this squared coefficient of variation. A server has such a fall or has
+    /// none, with even odds before the measurement; `share` draws which, and `noise` is a standard normal value.
+    pub(crate) fn longer(&self, scv: f64, share: f64, noise: f64) -> f64 {
+        // Each measurement is the ratio of two throughputs some seconds apart, which counted answers.
+        let variance = (USUAL_DRIFT.powi(2) + 2.0 * scv / self.requests.max(1.0)) / self.measured;
+        let with_fall = variance + USUAL_FALL.powi(2);
+        let log_density = |variance: f64| -0.5 * (self.longer.powi(2) / variance + libm::log(variance));
+        let odds = libm::exp(log_density(with_fall) - log_density(variance));
+        if self.longer <= 0.0 || share > odds / (1.0 + odds) {
+            return 1.0;
+        }
+        let known = USUAL_FALL.powi(2) / with_fall;
+        libm::exp(known * self.longer + noise * (known * variance).sqrt()).max(1.0)
+    }
 }
 
 /// The response times of a closed population without think time at full load.
@@ -343,8 +377,9 @@ impl Observed {
         if levels.is_empty() {
             Err(NothingObserved::TooFew)
         } else {
-            let (closed, full_users, full, gaps_s) = (Vec::new(), None, Vec::new(), Vec::new());
-            Ok(Self { levels, capacity, known, closed, full_users, full, gaps_s })
+            let (closed, full_users, full) = (Vec::new(), None, Vec::new());
+            let (gaps_s, queues) = (Vec::new(), Vec::new());
+            Ok(Self { levels, capacity, known, closed, full_users, full, gaps_s, queues })
         }
     }
 
@@ -387,6 +422,17 @@ impl Observed {
                 responses_s.iter().map(|response_s| libm::log((response_s / mean_s).max(1e-9))).collect();
             self.full.push(Full { users, logs, chunks });
         }
+        self
+    }
+
+    /// Adds a closed population larger than those of the full loads: how many times as long service took in it as in the full load just
+    /// before, each time that it was measured, and the answers that each measurement counted.
+    #[must_use]
+    pub fn with_queue(mut self, users: u32, longer: &[f64], requests: f64) -> Self {
+        let logs: Vec<f64> = longer.iter().map(|longer| libm::log(*longer)).collect();
+        let measured = logs.len() as f64;
+        self.queues.push(Queue { users, longer: kendall_stats::mean(&logs), measured, requests });
+        self.queues.sort_by_key(|queue| queue.users);
         self
     }
 

@@ -7,6 +7,8 @@ use std::ops::Range;
 use kendall_evidence::Visit;
 use kendall_station::Discipline;
 
+use crate::points::interpolated;
+
 /// How the requests of a station share its servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Order {
@@ -103,16 +105,8 @@ impl Speed {
         let falls = if falls.is_finite() { falls.clamp(STEEPEST, 0.0) } else { 0.0 };
         let speed = |present: usize| {
             let present = present as f64;
-            let after = points.partition_point(|point| point.0 < present);
-            let per_s = match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
-                (Some(before), Some(after)) => {
-                    before.1 + (after.1 - before.1) * (present - before.0) / (after.0 - before.0)
-                }
-                (Some(last), None) => last.1 * libm::pow((present / last.0).min(FALLS_TO), falls),
-                (None, Some(first)) => first.1,
-                (None, None) => f64::NAN,
-            };
-            per_s * alone_s
+            let beyond = (present / last.0).clamp(1.0, FALLS_TO);
+            interpolated(&points, present) * libm::pow(beyond, falls) * alone_s
         };
         Some(Self((0..TABLED).map(|present| if present == 0 { 0.0 } else { speed(present) }).collect()))
     }

@@ -4,7 +4,7 @@
 //! and draws the other uncertain parameters: the capacity, the growth of the service time with load, the speed of the machine at another
 //! time, and how often it is slow for seconds. Candidates that the data cannot distinguish so appear among the draws in proportion.
 
-use kendall_stats::random::{Purpose, Rng, stream, unit};
+use kendall_stats::random::{Purpose, Rng, stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
 use crate::candidate::Candidate;
@@ -212,9 +212,7 @@ impl<'a> Posterior<'a> {
         let levels = fitted.levels[Services::lowest(&fitted.levels)..].iter();
         let loads = levels.flat_map(|level| &level.slowness).chain(&self.full_slowness).cloned();
         let spells = Spells::of(loads, &mut rng);
-        let another =
-            self.observed.capacity.map(|known| known.in_another_minute(fitted.scv(), unit(&mut rng)));
-        let fall = another.and_then(|drift| Fall::of(self.observed, drift));
+        let fall = Fall::drawn(self.observed, fitted.scv(), &mut rng);
         // A speed that depends on the number present falls already.
         let falls = matches!(fitted.candidate.order, Order::SharedSpeed | Order::SerialSpeed);
         Draw { candidate: fitted.candidate, services, path, spells, fall: fall.filter(|_| !falls) }

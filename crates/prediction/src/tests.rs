@@ -375,15 +375,15 @@ fn a_speed_that_falls_with_the_number_present_makes_the_interval_reach_the_colla
 #[test]
 fn a_throughput_that_falls_with_a_long_queue_makes_the_interval_reach_the_overload() {
     let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
-    let highest_s = |per_s: f64| {
-        let populations = [(8, 100.0), (64, per_s)];
-        let mut observed = truth.observed(truth.measured_capacity(), None).with_populations(&populations);
+    let highest_s = |longer: f64| {
+        let mut observed =
+            truth.observed(truth.measured_capacity(), None).with_queue(64, &[longer, longer], 5_000.0);
         observed.full_users = Some(8);
         let found = Predictor::new(&observed, 1).predict(&Question::at(93.0, 20_000)).unwrap();
         assert_eq!(found.stations[0].station, truth.station.order.words(1), "{found:?}");
         found.mean_s.interval.unwrap().1
     };
-    assert!(highest_s(75.0) > 10.0 * highest_s(100.0), "{} {}", highest_s(75.0), highest_s(100.0));
+    assert!(highest_s(1.33) > 10.0 * highest_s(1.0), "{} {}", highest_s(1.33), highest_s(1.0));
 }
 
 /// D/M/1: the mean response time is S/(1 − σ), where σ = exp(−(1 − σ)/ρ) is 0.7156 at 85 % (Kleinrock 1975, section 6.4).

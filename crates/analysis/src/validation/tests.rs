@@ -44,6 +44,7 @@ fn load(share: f64, servers: u32, mean: f64, p99: f64) -> Validated {
         generator_limited: false,
         disturbed: false,
         unstable: false,
+        at_speed: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use kendall_analysis::validation::accuracy::{Accuracy, BaselineErrors, QUANTITIES, StationKind};
 use kendall_analysis::{Compared, Validated, ValidationReport};
 use kendall_prediction::Baseline;
+use kendall_stats::median;
 use kendall_stats::number::{NONE, count, counted, difference, percent, time, time_with_interval};
 
 use crate::common::ratio;
@@ -29,6 +30,7 @@ pub(super) fn page(validations: &[Validation]) -> String {
     origin(&mut page, validations);
     summary(&mut page, &accuracy);
     simple_methods(&mut page, &accuracy);
+    at_speed(&mut page, validations);
     every_load(&mut page, validations);
     page.push_str("\n## The servers\n");
     for validation in validations {
@@ -91,15 +93,21 @@ fn summary(page: &mut String, accuracy: &Accuracy) {
     let _ = write!(
         page,
         "\n## How right\n\n{limited}Of {} (means and quantiles of {}), {} ({}) lie within the 95 % interval of their prediction. {} ({}) \
-         make it confidently wrong: they are more than twice as far from the prediction as the end of its interval, as ratios.\n\n\
-         | quantity | load | servers | median error | beyond noise | median half-width of the interval | inside |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+         make it confidently wrong: they are more than twice as far from the prediction as the end of its interval, as ratios.\n\n",
         counted(accuracy.values as u64, "measured value"),
         counted(accuracy.servers as u64, "server"),
         count(accuracy.inside as u64),
         share(accuracy.inside),
         count(accuracy.confidently_wrong as u64),
         share(accuracy.confidently_wrong),
+    );
+    error_table(page, accuracy);
+}
+
+fn error_table(page: &mut String, accuracy: &Accuracy) {
+    page.push_str(
+        "| quantity | load | servers | median error | beyond noise | median half-width of the interval | inside |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for errors in &accuracy.errors {
         let _ = writeln!(
@@ -120,8 +128,13 @@ fn summary(page: &mut String, accuracy: &Accuracy) {
 fn simple_methods(page: &mut String, accuracy: &Accuracy) {
     page.push_str(
         "\n## Simple methods on the same data\n\nMedian error over all loads, and its ratio to that of kendall on the same loads. A server \
-         counts as one with several servers if most of its predictions do.\n\n| method |",
+         counts as one with several servers if most of its predictions do.\n\n",
     );
+    method_table(page, accuracy);
+}
+
+fn method_table(page: &mut String, accuracy: &Accuracy) {
+    page.push_str("| method |");
     let columns: Vec<(StationKind, &str)> =
         StationKind::ALL.iter().flat_map(|kind| QUANTITIES.map(|quantity| (*kind, quantity))).collect();
     for (kind, quantity) in &columns {
@@ -153,6 +166,30 @@ fn simple_methods(page: &mut String, accuracy: &Accuracy) {
         }
         page.push('\n');
     }
+}
+
+/// The errors that are left once the speed of the machine during each load is known.
+fn at_speed(page: &mut String, validations: &[Validation]) {
+    let known: Vec<ValidationReport> = validations.iter().map(|one| one.report.at_speed()).collect();
+    let counts = |load: &&Validated| !load.generator_limited;
+    let loads = || known.iter().flat_map(|report| &report.loads).filter(counts);
+    let differences: Vec<f64> =
+        loads().filter_map(|load| Some((load.at_speed.as_ref()?.speed - 1.0).abs())).collect();
+    if differences.is_empty() {
+        return;
+    }
+    let _ = write!(
+        page,
+        "\n## At the speed of the machine\n\nThe full loads just before and after a predicted load show the capacity meanwhile. It differed from \
+         the predicted capacity by {} (median over {}), and an error of 1 % in it makes an error of 1/(1 − ρ) % in response times. Predicted \
+         afterwards for the speed that the machine had, by every method, the same loads have these errors:\n\n",
+        percent(median(&differences)),
+        counted(differences.len() as u64, "load"),
+    );
+    let accuracy = Accuracy::of(&known);
+    error_table(page, &accuracy);
+    page.push('\n');
+    method_table(page, &accuracy);
 }
 
 fn every_load(page: &mut String, validations: &[Validation]) {

@@ -1,5 +1,7 @@
 //! The page, of two servers with one recorded validation.
 
+use kendall_analysis::AtSpeed;
+
 use super::*;
 
 fn validation(name: &str, note: Option<&str>) -> Validation {
@@ -36,6 +38,25 @@ fn a_method_without_a_prediction_has_a_dash() {
     assert!(usl.contains(NONE), "{usl}");
     let kendall = text.lines().find(|line| line.starts_with("| kendall |")).unwrap();
     assert!(kendall.contains("| 25 % | 1 |"), "{kendall}");
+}
+
+#[test]
+fn the_errors_for_the_speed_of_the_machine_have_tables_of_their_own() {
+    let mut known = validation("one", None);
+    let load = &mut known.report.loads[0];
+    let baselines = load.baselines.clone();
+    let measured =
+        load.compared.iter().map(|one| Compared::new(&one.quantity, one.measured_s, one.measured_s));
+    load.at_speed = Some(AtSpeed { speed: 0.97, compared: measured.collect(), baselines });
+    let text = page(&[known]);
+    assert!(text.contains("predicted capacity by 3.0 % (median over 1 load)"), "{text}");
+    let tables = text.split("## At the speed of the machine").nth(1).unwrap();
+    assert!(tables.contains("| mean | 70 % | 1 | 0 % | 0 % |"), "{tables}");
+    assert!(tables.contains(
+        "differed from the predicted capacity by −3.0 %, less their noise; predicted for that speed, the error is ±0 %"
+    ));
+    assert!(!page(&[validation("one", None)]).contains("At the speed"));
+    crate::common::check_tables(&text);
 }
 
 #[test]
