@@ -83,7 +83,7 @@ soak:
 	./target/release/kendall-faults soak --for $(or $(FOR),1h) --seed $(or $(SEED),1) $(OPTIONS) $(ONLY)
 
 # Every fuzz target for a minute, by libFuzzer. `make fuzz FOR=10m` for more, `make fuzz ONLY="packet copy"` for some, and
-# `make fuzz FOR=1h CASES=10000000` until that many inputs.
+# `make fuzz FOR=1h CASES=10000000` until the table in docs/fuzzing.md has that many cases of each.
 fuzz: export FUZZ_CASES := $(CASES)
 fuzz:
 	@./tools/install fuzz

@@ -27,7 +27,7 @@ use kendall_stats::median;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
 
-use compare::{Asked, compared, low_load};
+use compare::{AnsweredQuestion, compared, low_load};
 
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
@@ -365,7 +365,8 @@ impl<'a> Series<'a> {
         self.full(after.0, after.1, tell)?;
         let beside = before.checked_sub(1).and_then(|last| self.full_per_s.get(last..=before));
         let closed = &light.throughput_per_s;
-        let asked = Asked { predictor: &predictor, observed: &observed, closed, question, capacity_per_s };
+        let asked =
+            AnsweredQuestion { predictor: &predictor, observed: &observed, closed, question, capacity_per_s };
         Ok(Ok(Validated {
             compared: compared(&predicted.prediction, 1.0, &result),
             at_speed: beside.and_then(|beside| asked.at_speed(beside, &result)),

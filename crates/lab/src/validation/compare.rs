@@ -12,7 +12,7 @@ const REACH: f64 = 1.96;
 const COMPARED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// A question that was answered before the load, and all that is needed to answer it for another speed.
-pub(super) struct Asked<'a> {
+pub(super) struct AnsweredQuestion<'a> {
     pub(super) predictor: &'a Predictor,
     pub(super) observed: &'a Observed,
     /// Closed populations: users and requests per second.
@@ -22,7 +22,7 @@ pub(super) struct Asked<'a> {
     pub(super) capacity_per_s: Estimate,
 }
 
-impl Asked<'_> {
+impl AnsweredQuestion<'_> {
     /// The answer for the speed in the full loads beside the load. On a machine of f times the speed, a rate of λ/f takes f times as long
     /// in every respect. `None` where the rate exceeds the capacity at that speed.
     pub(super) fn at_speed(&self, beside_per_s: &[Estimate], result: &TrialResult) -> Option<AtSpeed> {
