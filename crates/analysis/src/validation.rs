@@ -105,8 +105,8 @@ pub struct MachineDrift {
     pub capacity_sd: f64,
     /// The part of it that is the noise of measuring the capacity.
     pub noise_sd: f64,
-    /// The standard deviation of the time of a fixed computation before each load, over its mean: the processor alone, without the
-    /// server.
+    /// The standard deviation of the time of a fixed computation during each load, over its mean: the processors of the server, without
+    /// the server. 0 where they are on another machine.
     pub processor_sd: f64,
 }
 
@@ -137,7 +137,7 @@ pub struct ValidationReport {
     pub closed: Vec<(u32, f64)>,
     /// The capacity as each full load measured it, in requests per second, in the order of measuring.
     pub full_per_s: Vec<Estimate>,
-    /// The time of a fixed computation before each load, in seconds, in the order of measuring.
+    /// The median time of a fixed computation on the processors of the server during each load, in seconds, in the order of measuring.
     pub computation_s: Vec<f64>,
     /// The drift between the rounds.
     pub drift: MachineDrift,
@@ -329,13 +329,17 @@ impl ValidationReport {
             ];
         }
         let mut words = vec![format!(
-            "The capacity differed by {} (standard deviation) between {} full loads; the noise of measuring it alone makes {}. A fixed \
-             computation on the generator's processor, timed before each load, differed by {}.",
+            "The capacity differed by {} (standard deviation) between {} full loads; the noise of measuring it alone makes {}.",
             percent(drift.capacity_sd),
             drift.full_loads,
-            percent(drift.noise_sd),
-            percent(drift.processor_sd)
+            percent(drift.noise_sd)
         )];
+        if drift.processor_sd > 0.0 {
+            words.push(format!(
+                "A fixed computation on the processors of the server, timed during each load, differed by {}.",
+                percent(drift.processor_sd)
+            ));
+        }
         let highest = self.loads.iter().max_by(|a, b| a.predicted.share.total_cmp(&b.predicted.share));
         if let Some(load) = highest {
             let share = load.predicted.share;

@@ -37,6 +37,22 @@ pub(crate) fn beside_trial(system: &System, combination: &Combination, server: &
     })
 }
 
+/// The cores on which these servers may run.
+pub(crate) fn cores_of(servers: &[u32]) -> CpuSet {
+    let mut theirs = CpuSet::new();
+    for server in workers_of(servers) {
+        // It may have ended since.
+        let Ok(allowed) = sched_getaffinity(Pid::from_raw(server.cast_signed())) else { continue };
+        (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).for_each(|core| theirs.set(core));
+    }
+    theirs
+}
+
+/// The cores on which this thread may run; none where the system does not say.
+pub(crate) fn cores_here() -> CpuSet {
+    sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new())
+}
+
 /// Keeps this thread, and the threads and processes that it starts meanwhile, on some of its cores, until it is dropped.
 pub(crate) struct OnCores {
     before: CpuSet,
@@ -55,12 +71,7 @@ impl OnCores {
     /// so that the service there takes longer. `None` where the servers may run on every core.
     pub(crate) fn apart_from(servers: &[u32]) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
-        let mut theirs = CpuSet::new();
-        for server in workers_of(servers) {
-            // It may have ended since.
-            let Ok(allowed) = sched_getaffinity(Pid::from_raw(server.cast_signed())) else { continue };
-            (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).for_each(|core| theirs.set(core));
-        }
+        let theirs = cores_of(servers);
         let free = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core) && !theirs.is_set(*core));
         Self::only(before, free)
     }

@@ -24,6 +24,7 @@ pub mod load_view;
 mod loading;
 mod machine;
 mod peak;
+mod processor;
 mod selfcheck;
 mod sequence;
 mod server;

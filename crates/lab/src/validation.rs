@@ -7,10 +7,9 @@
 mod compare;
 
 use std::fs;
-use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kendall_analysis::generator::Trust;
 use kendall_analysis::{
@@ -23,7 +22,6 @@ use kendall_load::{Progress, Workload};
 use kendall_prediction::{KnownStation, NoPrediction, NothingObserved, Prediction, Predictor, Question};
 use kendall_record::RecordError;
 use kendall_station::Estimate;
-use kendall_stats::median;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
 
@@ -32,6 +30,7 @@ use compare::{AnsweredQuestion, compared, low_load};
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
 use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
+use crate::processor::ProcessorWatch;
 use crate::surroundings::LoadedServers;
 use crate::trial::Bench;
 use crate::trial_error::TrialError;
@@ -270,7 +269,7 @@ struct Series<'a> {
     repeated: u32,
     /// The capacity as each full load measured it.
     full_per_s: Vec<Estimate>,
-    /// The time of a fixed computation before each load.
+    /// The time of a fixed computation during each load.
     computation_s: Vec<f64>,
     low: Vec<LowLoad>,
 }
@@ -399,7 +398,6 @@ impl<'a> Series<'a> {
         let load = self.of.load(arriving, duration)?;
         for attempt in 0..=REPEATS {
             self.made += 1;
-            self.computation_s.push(fixed_computation_s());
             let seed = derive(self.of.setting.seed, Purpose::Trial, AFTER_LIGHT + u64::from(self.made));
             let workload = (self.of.workload)(seed).map_err(PeakError::Workload)?;
             let attempted = if attempt == 0 { String::new() } else { format!("-attempt-{}", attempt + 1) };
@@ -419,7 +417,10 @@ impl<'a> Series<'a> {
                 servers: &self.of.setting.servers,
                 record: Some(&folder),
             };
-            let result = trial.run(&Progress::default(), self.cancel)?;
+            let processor = ProcessorWatch::start(&self.of.setting.servers);
+            let result = trial.run(&Progress::default(), self.cancel);
+            self.computation_s.extend(processor.stop());
+            let result = result?;
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(ValidationError::Interrupted(self.of.folder.into()));
             }
@@ -436,17 +437,4 @@ impl<'a> Series<'a> {
 /// Whether other programs or the host took a noticeable part of the machine.
 fn is_disturbed(result: &TrialResult) -> bool {
     result.disturbance.is_some_and(|disturbance| disturbance.is_noticeable())
-}
-
-/// The time that this processor takes for a fixed number of multiplications, each of which waits for the one before: the median of
-/// several, so that an interruption does not count. Takes about 20 ms.
-fn fixed_computation_s() -> f64 {
-    const MULTIPLICATIONS: u32 = 1_000_000;
-    const TIMES: usize = 15;
-    let time_s = || {
-        let start = Instant::now();
-        black_box((0..MULTIPLICATIONS).fold(black_box(3_u64), |x, _| x.wrapping_mul(x)));
-        start.elapsed().as_secs_f64()
-    };
-    median(&std::iter::repeat_with(time_s).take(TIMES).collect::<Vec<_>>())
 }
