@@ -67,18 +67,18 @@ pub struct Validated {
     pub disturbed: bool,
     /// Whether the number of requests grew, so that the rate exceeded the capacity.
     pub unstable: bool,
-    /// The prediction for the speed that the machine then had. `None` where the full loads beside it are missing, and where the rate exceeded
-    /// their capacity; records from before 2026-11-28 do not have it.
+    /// The prediction for the speed that the processors then had. `None` where it is unknown; records from before 2026-11-28 do not have
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_speed: Option<AtSpeed>,
 }
 
-/// A prediction of the same load for the speed that the machine had meanwhile, which only full loads before and after it show. The errors
-/// that are left are those of the model.
+/// A prediction of the same load for the speed of the server's processors in each second of it, which a fixed computation measured meanwhile.
+/// The errors that are left are not those of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtSpeed {
-    /// The capacity in the full loads just before and after the load, over the predicted one, less the noise of measuring it.
-    pub speed: f64,
+    /// How many times as long work took during the load as in the full loads, on average.
+    pub slower: f64,
     /// The mean and quantiles that the run has enough requests for.
     pub compared: Vec<Compared>,
     /// The predictions of simple methods for that speed.
@@ -211,17 +211,17 @@ impl Validated {
 
     /// The errors that are left once the speed of the machine during the load is known, as a sentence.
     fn at_speed_words(&self) -> Option<String> {
-        let AtSpeed { speed, compared, .. } = self.at_speed.as_ref()?;
+        let AtSpeed { slower, compared, .. } = self.at_speed.as_ref()?;
         let error = |name: &str| {
             let compared = compared.iter().find(|compared| compared.quantity == name)?;
             Some(format!("{} for {}", signed(compared.error), in_words(name)))
         };
         let errors: Vec<String> = ["mean", "p99"].into_iter().filter_map(error).collect();
         Some(format!(
-            "At {} the full loads before and after differed from the predicted capacity by {}, less their noise; predicted for that speed, the \
-             error is {}.",
+            "At {} work took {} longer than in the full loads, by a fixed computation on the processors of the server; predicted for their \
+             speed in each second, the error is {}.",
             self.name(),
-            signed(speed - 1.0),
+            signed(slower - 1.0),
             list(&errors)
         ))
     }

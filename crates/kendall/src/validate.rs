@@ -159,7 +159,7 @@ impl ValidateOptions {
         if !self.json {
             quiet::warn(&setting.servers);
             let low = self.low_duration * ((self.low.len() as u32 + 2) * self.rounds);
-            let high = (self.duration + self.low_duration) * self.high.len() as u32 + self.low_duration;
+            let high = (self.duration + self.low_duration) * self.high.len() as u32;
             print::note(&format!(
                 "This takes about {}.",
                 number::rough_time((low + high).as_secs_f64() + 10.0)

@@ -7,9 +7,9 @@
 use std::hint::black_box;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kendall_stats::median;
+use kendall_stats::{mean, median};
 use rustix::process::{getppid, setpriority_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -18,15 +18,42 @@ use crate::cores::{cores_here, cores_of};
 use crate::surroundings::LoadedServers;
 
 /// The time between two computations, each of which takes some 0.2 ms: a share of the processor that no load notices.
-const EVERY: Duration = Duration::from_millis(100);
+const EVERY: Duration = Duration::from_millis(50);
 const STEPS: u32 = 20_000;
 const CALLS: u32 = 500;
 /// The lowest priority: the server runs first.
 const NICE: i32 = 19;
 
+/// When a computation began, in seconds since the start of the watch, and the processor time that it took, in seconds.
+type Timed = (f64, f64);
+
 /// The computation, on each core that the server may use, until it is stopped.
 pub(crate) struct ProcessorWatch {
-    threads: Vec<(Sender<()>, JoinHandle<Vec<f64>>)>,
+    threads: Vec<(Sender<()>, JoinHandle<Vec<Timed>>)>,
+}
+
+/// The computations during one load, by all threads.
+pub(crate) struct ProcessorTimes(Vec<Timed>);
+
+impl ProcessorTimes {
+    /// The median time of a computation, in seconds; `None` if there was none.
+    pub(crate) fn median_s(&self) -> Option<f64> {
+        let times_s: Vec<f64> = self.0.iter().map(|timed| timed.1).collect();
+        (!times_s.is_empty()).then(|| median(&times_s))
+    }
+
+    /// The mean time in each whole second after `from_s`. A second without a computation has the median of all; nothing if there was no
+    /// computation.
+    pub(crate) fn by_second(&self, from_s: f64) -> Vec<f64> {
+        let Some(all_s) = self.median_s() else { return Vec::new() };
+        let mut seconds: Vec<Vec<f64>> = Vec::new();
+        for (at_s, took_s) in self.0.iter().filter(|timed| timed.0 >= from_s) {
+            let second = (at_s - from_s) as usize;
+            seconds.resize(seconds.len().max(second + 1), Vec::new());
+            seconds[second].push(*took_s);
+        }
+        seconds.iter().map(|times_s| if times_s.is_empty() { all_s } else { mean(times_s) }).collect()
+    }
 }
 
 impl ProcessorWatch {
@@ -40,31 +67,31 @@ impl ProcessorWatch {
         Self { threads: cores.filter_map(on_core).collect() }
     }
 
-    /// The median time of the computation, in seconds of processor time; `None` if it ran nowhere.
-    pub(crate) fn stop(self) -> Option<f64> {
-        let times_s = |(stop, thread): (Sender<()>, JoinHandle<Vec<f64>>)| {
+    /// Ends the computations.
+    pub(crate) fn stop(self) -> ProcessorTimes {
+        let timed = |(stop, thread): (Sender<()>, JoinHandle<Vec<Timed>>)| {
             drop(stop);
             thread.join().unwrap_or_default()
         };
-        let times_s: Vec<f64> = self.threads.into_iter().flat_map(times_s).collect();
-        (!times_s.is_empty()).then(|| median(&times_s))
+        ProcessorTimes(self.threads.into_iter().flat_map(timed).collect())
     }
 }
 
 /// `None` without the thread: the speed is then unknown.
-fn on_core(core: usize) -> Option<(Sender<()>, JoinHandle<Vec<f64>>)> {
+fn on_core(core: usize) -> Option<(Sender<()>, JoinHandle<Vec<Timed>>)> {
     let (stop, stopped) = channel();
+    let start = Instant::now();
     let run = move || {
         let mut only = CpuSet::new();
         only.set(core);
         if sched_setaffinity(None, &only).is_err() || setpriority_process(None, NICE).is_err() {
             return Vec::new();
         }
-        let mut times_s = Vec::new();
+        let mut timed = Vec::new();
         while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-            times_s.push(computation_s());
+            timed.push((start.elapsed().as_secs_f64(), computation_s()));
         }
-        times_s
+        timed
     };
     let thread = thread::Builder::new().name("processor".into()).spawn(run).ok()?;
     Some((stop, thread))
@@ -98,9 +125,16 @@ mod tests {
     fn the_processors_of_a_server_are_timed_and_others_are_not() {
         let watch = ProcessorWatch::start(&LoadedServers::Known(vec![std::process::id()]));
         assert!(!watch.threads.is_empty());
-        thread::sleep(5 * EVERY);
-        let computation_s = watch.stop().unwrap();
+        thread::sleep(10 * EVERY);
+        let computation_s = watch.stop().median_s().unwrap();
         assert!(computation_s > 1e-6 && computation_s < 1.0, "{computation_s}");
-        assert_eq!(ProcessorWatch::start(&LoadedServers::Known(Vec::new())).stop(), None);
+        let nowhere = ProcessorWatch::start(&LoadedServers::Known(Vec::new())).stop();
+        assert_eq!((nowhere.median_s(), nowhere.by_second(0.0)), (None, Vec::new()));
+    }
+
+    #[test]
+    fn each_second_has_its_mean() {
+        let times = ProcessorTimes(vec![(0.2, 9.0), (1.1, 1.0), (1.9, 3.0), (3.5, 4.0), (3.6, 5.0)]);
+        assert_eq!(times.by_second(1.0), [2.0, 4.0, 4.5]);
     }
 }

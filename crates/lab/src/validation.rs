@@ -30,7 +30,7 @@ use compare::{AnsweredQuestion, compared, low_load};
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
 use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
-use crate::processor::ProcessorWatch;
+use crate::processor::{ProcessorTimes, ProcessorWatch};
 use crate::surroundings::LoadedServers;
 use crate::trial::Bench;
 use crate::trial_error::TrialError;
@@ -197,11 +197,10 @@ impl Validation<'_> {
             series.round(round, most_per_s, users, queue, tell)?;
         }
         let (mut loads, mut no_prediction) = (Vec::new(), Vec::new());
-        // The capacity of this minute.
-        series.full("full-1", users, tell)?;
         for (at, share) in self.high.iter().enumerate() {
-            let after = format!("full-{}", at + 2);
-            match series.validate(*share, &light, (&after, users), tell)? {
+            // The capacity of this minute.
+            series.full(&format!("full-{}", at + 1), users, tell)?;
+            match series.validate(*share, &light, tell)? {
                 Ok(validated) => {
                     tell(&ValidationEvent::Measured(&validated));
                     loads.push(validated);
@@ -269,15 +268,17 @@ struct Series<'a> {
     repeated: u32,
     /// The capacity as each full load measured it.
     full_per_s: Vec<Estimate>,
-    /// The time of a fixed computation during each load.
+    /// The median time of a fixed computation during each load, and in each counted second of the full loads.
     computation_s: Vec<f64>,
+    full_times_s: Vec<Vec<f64>>,
     low: Vec<LowLoad>,
 }
 
 impl<'a> Series<'a> {
     fn new(of: &'a Validation<'a>, cancel: &'a AtomicBool) -> Self {
         let (folders, full_per_s, computation_s, low) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { of, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low }
+        let full_times_s = Vec::new();
+        Self { of, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, full_times_s, low }
     }
 
     /// The low loads and the full load once each, in an order that is drawn, and the queue just after the full load.
@@ -299,17 +300,17 @@ impl<'a> Series<'a> {
                     if let Some(queue) = queue {
                         let name = format!("queue-round-{}", round + 1);
                         let arriving = Arriving::Users(queue);
-                        let (folder, _) = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
-                        self.folders.push(folder);
+                        let made = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                        self.folders.push(made.folder);
                     }
                 }
                 Some(share) => {
                     let name = format!("low-{:.0}-round-{}", share * 100.0, round + 1);
                     let rate_per_s = share * capacity_per_s;
                     let arriving = Arriving::AtRate(rate_per_s);
-                    let (folder, result) = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
-                    self.folders.push(folder);
-                    self.low.extend(low_load(round + 1, rate_per_s, &result));
+                    let made = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                    self.folders.push(made.folder);
+                    self.low.extend(low_load(round + 1, rate_per_s, &made.result));
                 }
             }
         }
@@ -322,9 +323,10 @@ impl<'a> Series<'a> {
         users: u32,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<(), ValidationError> {
-        let (folder, result) = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, tell)?;
-        self.folders.push(folder);
-        self.full_per_s.extend(result.seen.and_then(|seen| seen.throughput_per_s));
+        let made = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, tell)?;
+        self.folders.push(made.folder);
+        self.full_per_s.extend(made.result.seen.and_then(|seen| seen.throughput_per_s));
+        self.full_times_s.push(made.times.by_second(WARMUP * self.of.low_duration.as_secs_f64()));
         Ok(())
     }
 
@@ -334,12 +336,11 @@ impl<'a> Series<'a> {
         Ok(recorded_loads(&folders, self.of.known.clone())?)
     }
 
-    /// Predicts a load, writes the prediction, makes the load, and measures the capacity after it: name and users of that full load.
+    /// Predicts a load, writes the prediction, and makes the load.
     fn validate(
         &mut self,
         share: f64,
         light: &LightLoad,
-        after: (&str, u32),
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<Result<Validated, NoPrediction>, ValidationError> {
         let observed = self.observed()?.observed?.with_populations(&light.throughput_per_s);
@@ -358,20 +359,19 @@ impl<'a> Series<'a> {
         let predicted = self.written(share, prediction)?;
         tell(&ValidationEvent::Predicted(&predicted));
         let name = format!("high-{:.0}", share * 100.0);
-        let (_, result) =
-            self.undisturbed(&name, Arriving::AtRate(rate_per_s), self.of.high_duration, tell)?;
-        let before = self.full_per_s.len();
-        self.full(after.0, after.1, tell)?;
-        let beside = before.checked_sub(1).and_then(|last| self.full_per_s.get(last..=before));
+        let arriving = Arriving::AtRate(rate_per_s);
+        let MadeLoad { result, times, .. } =
+            self.undisturbed(&name, arriving, self.of.high_duration, tell)?;
         let closed = &light.throughput_per_s;
-        let asked =
+        let capacity_per_s = capacity_per_s.value;
+        let answered =
             AnsweredQuestion { predictor: &predictor, observed: &observed, closed, question, capacity_per_s };
         Ok(Ok(Validated {
-            compared: compared(&predicted.prediction, 1.0, &result),
-            at_speed: beside.and_then(|beside| asked.at_speed(beside, &result)),
+            compared: compared(&predicted.prediction, &result),
+            at_speed: answered.at_speed(&self.full_times_s, &times.by_second(0.0), &result),
             curve: result.seen.as_ref().map(|seen| seen.response.curve.clone()).unwrap_or_default(),
             predicted,
-            baselines: observed.baselines(rate_per_s, capacity_per_s.value, closed),
+            baselines: observed.baselines(rate_per_s, capacity_per_s, closed),
             generator_limited: result.verdict.trust == Trust::GeneratorLimited,
             disturbed: is_disturbed(&result),
             unstable: result.grows,
@@ -394,7 +394,7 @@ impl<'a> Series<'a> {
         arriving: Arriving,
         duration: Duration,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
-    ) -> Result<(PathBuf, TrialResult), ValidationError> {
+    ) -> Result<MadeLoad, ValidationError> {
         let load = self.of.load(arriving, duration)?;
         for attempt in 0..=REPEATS {
             self.made += 1;
@@ -419,19 +419,27 @@ impl<'a> Series<'a> {
             };
             let processor = ProcessorWatch::start(&self.of.setting.servers);
             let result = trial.run(&Progress::default(), self.cancel);
-            self.computation_s.extend(processor.stop());
+            let times = processor.stop();
+            self.computation_s.extend(times.median_s());
             let result = result?;
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(ValidationError::Interrupted(self.of.folder.into()));
             }
             if !is_disturbed(&result) || attempt == REPEATS {
-                return Ok((folder, result));
+                return Ok(MadeLoad { folder, result, times });
             }
             self.repeated += 1;
             tell(&ValidationEvent::Repeated(name));
         }
         unreachable!("the last attempt is taken as it is")
     }
+}
+
+/// A load that was made, with its record.
+struct MadeLoad {
+    folder: PathBuf,
+    result: TrialResult,
+    times: ProcessorTimes,
 }
 
 /// Whether other programs or the host took a noticeable part of the machine.

@@ -22,6 +22,7 @@ mod candidate;
 mod fall;
 mod implied;
 mod law;
+mod machine;
 mod observed;
 mod order;
 mod points;

@@ -13,6 +13,7 @@ use crate::observed::{Conditions, Observed};
 use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
 use crate::services::Mix;
+use crate::spells::lengthen;
 
 /// The quantiles that are predicted.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -49,12 +50,23 @@ pub struct Question {
     pub mix: Option<Vec<f64>>,
     /// Time on another link that every request takes more, in seconds.
     pub more_delay_s: f64,
+    /// How many times as long as in the measurement of the capacity work takes in each second of the run, where that is known. Otherwise slow
+    /// seconds come as the measured loads had them.
+    pub slower: Option<Vec<f64>>,
 }
 
 impl Question {
     /// The measured server at a rate, in a run of this many requests.
     pub fn at(rate_per_s: f64, requests: u64) -> Self {
-        Self { rate_per_s, requests, servers: None, discipline: None, mix: None, more_delay_s: 0.0 }
+        Self {
+            rate_per_s,
+            requests,
+            servers: None,
+            discipline: None,
+            mix: None,
+            more_delay_s: 0.0,
+            slower: None,
+        }
     }
 }
 
@@ -271,7 +283,10 @@ impl Predictor {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
         }
-        draw.spells.apply(&mut visits, &mut rng);
+        match &question.slower {
+            Some(slower) => lengthen(&mut visits, slower),
+            None => draw.spells.apply(&mut visits, &mut rng),
+        }
         if let Some(fall) = &draw.fall {
             fall.apply(f64::from(servers), service_s, &mut visits);
         }

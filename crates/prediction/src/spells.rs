@@ -39,6 +39,14 @@ pub(crate) fn slowness(loads: &[Vec<f64>]) -> Vec<Vec<f64>> {
     loads.into_iter().map(in_spells).collect()
 }
 
+/// Lengthens the service of visits by the second of their arrival; after the last second, by that.
+pub(crate) fn lengthen(visits: &mut [Visit], slower: &[f64]) {
+    let Some(last) = slower.len().checked_sub(1) else { return };
+    for visit in visits {
+        visit.service_s *= slower[(visit.arrival_s as usize).min(last)];
+    }
+}
+
 /// The slowness of each second of the measured loads, to draw from.
 #[derive(Clone, Debug)]
 pub(crate) struct Spells {

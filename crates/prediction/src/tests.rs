@@ -395,3 +395,30 @@ fn arrivals_at_equal_distances_are_predicted_as_such() {
     assert!(even.predictor().arrival_scv().unwrap() < 0.01);
     near(even.predict(0.85).mean_s, SERVICE_S / (1.0 - 0.7156), 0.08);
 }
+
+/// Where a fixed computation takes a quarter longer in some seconds, and so do the answers of a full load, another load is known to be slower
+/// in the seconds in which the computation is.
+#[test]
+fn the_speed_of_the_processors_lengthens_service_in_its_seconds() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let mut observed = truth.observed(truth.measured_capacity(), None);
+    let full_s: Vec<f64> = (0..40).map(|second| if second % 4 == 0 { 1.25e-4 } else { 1e-4 }).collect();
+    observed.gaps_s = vec![full_s.iter().map(|time_s| 100.0 * time_s).collect()];
+    let usual_s = 1e-4 * 1.25_f64.powf(0.25);
+    let slower = observed.slower(std::slice::from_ref(&full_s), &[usual_s, 1.2 * usual_s]).unwrap();
+    assert!((slower[0] - 1.0).abs() < 1e-9 && (slower[1] - 1.2).abs() < 1e-9, "{slower:?}");
+    // A server that does not depend on it is as fast as ever.
+    observed.gaps_s = vec![vec![0.01; 40]];
+    assert!(observed.slower(&[full_s], &[1.2 * usual_s]).unwrap()[0] < 1.02);
+    assert_eq!(observed.slower(&[Vec::new()], &[]), None);
+    // A load of 77 % with a third of its seconds at 125 % of the work is as one of 83 %, and longer.
+    let predictor = Predictor::new(&observed, 1);
+    let at = Question::at(77.0, 20_000);
+    let mean_s = |slower: Option<Vec<f64>>| {
+        predictor.predict(&Question { slower, ..at.clone() }).unwrap().mean_s.value
+    };
+    let seconds =
+        |times: f64| Some((0..300).map(|second| if second % 3 == 0 { times } else { 1.0 }).collect());
+    let ratio = mean_s(seconds(1.25)) / mean_s(seconds(1.0));
+    assert!((1.2..2.0).contains(&ratio), "{ratio}");
+}

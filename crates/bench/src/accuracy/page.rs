@@ -174,15 +174,16 @@ fn at_speed(page: &mut String, validations: &[Validation]) {
     let counts = |load: &&Validated| !load.generator_limited;
     let loads = || known.iter().flat_map(|report| &report.loads).filter(counts);
     let differences: Vec<f64> =
-        loads().filter_map(|load| Some((load.at_speed.as_ref()?.speed - 1.0).abs())).collect();
+        loads().filter_map(|load| Some((load.at_speed.as_ref()?.slower - 1.0).abs())).collect();
     if differences.is_empty() {
         return;
     }
     let _ = write!(
         page,
-        "\n## At the speed of the machine\n\nThe full loads just before and after a predicted load show the capacity meanwhile. It differed from \
-         the predicted capacity by {} (median over {}), and an error of 1 % in it makes an error of 1/(1 − ρ) % in response times. Predicted \
-         afterwards for the speed that the machine had, by every method, the same loads have these errors:\n\n",
+        "\n## At the speed of the machine\n\nA fixed computation on the processors of the server shows in each second how fast they are. During \
+         the predicted loads work took {} longer or shorter than in the full loads (median over {}), and 1 % makes an error of 1/(1 − ρ) % \
+         in response times. Predicted afterwards for the speed that the processors had, by every method, the same loads have these \
+         errors:\n\n",
         percent(median(&differences)),
         counted(differences.len() as u64, "load"),
     );

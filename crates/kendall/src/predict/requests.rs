@@ -68,12 +68,11 @@ pub(super) fn predict(options: &PredictOptions) -> anyhow::Result<Option<ExitCod
     let other = &options.other;
     let predictor = Predictor::new(observed, other.seed);
     let mut question = Question {
-        rate_per_s: options.rate.unwrap_or_default(),
-        requests: 0,
         servers: options.with_servers,
         discipline: other.discipline,
         mix: other.mix.as_deref().map(|text| mix(text, &loads.classes)).transpose()?,
         more_delay_s: other.more_delay.unwrap_or_default(),
+        ..Question::at(options.rate.unwrap_or_default(), 0)
     };
     let rate_per_s =
         options.rate.map_or_else(|| Ok(predictor.capacity_per_s(&question)?.value), anyhow::Ok)?;

@@ -195,12 +195,10 @@ impl FittedRun {
         with_curve: bool,
     ) -> WhatIf {
         let at = |rate_per_s: f64| Predicted {
-            rate_per_s,
-            requests: (rate_per_s * question.duration_s) as u64,
             servers: question.servers.map(Servers::get),
             discipline: question.discipline,
-            mix: None,
             more_delay_s: question.more_delay_s,
+            ..Predicted::at(rate_per_s, (rate_per_s * question.duration_s) as u64)
         };
         let capacity_per_s = predictor.capacity_per_s(&at(1.0)).map_or(1.0, |capacity| capacity.value);
         let rate_per_s = question.rate_per_s.unwrap_or_else(|| rounded(FIRST_SHARE * capacity_per_s));

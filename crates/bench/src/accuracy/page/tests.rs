@@ -47,14 +47,15 @@ fn the_errors_for_the_speed_of_the_machine_have_tables_of_their_own() {
     let baselines = load.baselines.clone();
     let measured =
         load.compared.iter().map(|one| Compared::new(&one.quantity, one.measured_s, one.measured_s));
-    load.at_speed = Some(AtSpeed { speed: 0.97, compared: measured.collect(), baselines });
+    load.at_speed = Some(AtSpeed { slower: 1.03, compared: measured.collect(), baselines });
     let text = page(&[known]);
-    assert!(text.contains("predicted capacity by 3.0 % (median over 1 load)"), "{text}");
+    assert!(
+        text.contains("work took 3.0 % longer or shorter than in the full loads (median over 1 load)"),
+        "{text}"
+    );
     let tables = text.split("## At the speed of the machine").nth(1).unwrap();
     assert!(tables.contains("| mean | 70 % | 1 | 0 % | 0 % |"), "{tables}");
-    assert!(tables.contains(
-        "differed from the predicted capacity by −3.0 %, less their noise; predicted for that speed, the error is ±0 %"
-    ));
+    assert!(tables.contains("work took +3.0 % longer than in the full loads"), "{tables}");
     assert!(!page(&[validation("one", None)]).contains("At the speed"));
     crate::common::check_tables(&text);
 }
