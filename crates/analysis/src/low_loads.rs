@@ -305,7 +305,8 @@ fn full_load(result: &TrialResult) -> Option<FullLoad> {
     let of_stream = || Some((result.seen.as_ref()?.throughput_per_s?, result.seen.as_ref()?.in_flight?));
     let (throughput_per_s, in_flight) = of_stream().or_else(of_clients)?;
     let users = u32::try_from(result.run.max_in_flight).ok()?;
-    (in_flight.value >= BUSY * f64::from(users)).then(|| FullLoad {
+    let is_full = in_flight.value >= BUSY * f64::from(users) && throughput_per_s.value > 0.0;
+    is_full.then(|| FullLoad {
         order: (result.started_utc.clone(), result.number),
         users,
         throughput_per_s: throughput_per_s.value,

@@ -74,7 +74,7 @@ pub struct Validated {
 }
 
 /// A prediction of the same load for the speed of the server's processors in each second of it, which a fixed computation measured meanwhile.
-/// The errors that are left are not those of the machine.
+/// As far as that computation stands for the work of the server, the errors that are left are not those of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtSpeed {
     /// How many times as long work took during the load as in the full loads, on average.
@@ -218,10 +218,11 @@ impl Validated {
         };
         let errors: Vec<String> = ["mean", "p99"].into_iter().filter_map(error).collect();
         Some(format!(
-            "At {} work took {} longer than in the full loads, by a fixed computation on the processors of the server; predicted for their \
-             speed in each second, the error is {}.",
+            "At {} a fixed computation on the processors of the server suggests that work took {} {} than in the full loads. Predicted \
+             again for their speed in each second, the error is {}.",
             self.name(),
-            signed(slower - 1.0),
+            percent((slower - 1.0).abs()),
+            if *slower < 1.0 { "less time" } else { "more time" },
             list(&errors)
         ))
     }

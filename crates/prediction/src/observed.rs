@@ -300,7 +300,7 @@ pub struct Observed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Queue {
     pub(crate) users: u32,
-    /// How many times as long service takes as in full loads just before, as a logarithm.
+    /// How many times as long service takes as in the full load just before, as a logarithm.
     longer: f64,
     /// How often that was measured.
     measured: f64,
@@ -319,8 +319,8 @@ impl Queue {
         let variance = (USUAL_DRIFT.powi(2) + 2.0 * scv / self.requests.max(1.0)) / self.measured;
         let with_fall = variance + USUAL_FALL.powi(2);
         let log_density = |variance: f64| -0.5 * (self.longer.powi(2) / variance + libm::log(variance));
-        let odds = libm::exp(log_density(with_fall) - log_density(variance));
-        if self.longer <= 0.0 || share > odds / (1.0 + odds) {
+        let falls = 1.0 / (1.0 + libm::exp(log_density(variance) - log_density(with_fall)));
+        if self.longer <= 0.0 || share > falls {
             return 1.0;
         }
         let known = USUAL_FALL.powi(2) / with_fall;

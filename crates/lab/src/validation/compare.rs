@@ -41,10 +41,11 @@ impl AnsweredQuestion<'_> {
             ..simple
         };
         let rate_per_s = question.rate_per_s * mean_slower;
-        let baselines = match rate_per_s < self.capacity_per_s {
-            true => self.observed.baselines(rate_per_s, self.capacity_per_s, self.closed),
+        let baselines = if rate_per_s < self.capacity_per_s {
+            self.observed.baselines(rate_per_s, self.capacity_per_s, self.closed)
+        } else {
             // None of them knows an overload that ends.
-            false => Vec::new(),
+            Vec::new()
         };
         Some(AtSpeed {
             slower: mean_slower,

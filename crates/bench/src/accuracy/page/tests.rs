@@ -55,7 +55,7 @@ fn the_errors_for_the_speed_of_the_machine_have_tables_of_their_own() {
     );
     let tables = text.split("## At the speed of the machine").nth(1).unwrap();
     assert!(tables.contains("| mean | 70 % | 1 | 0 % | 0 % |"), "{tables}");
-    assert!(tables.contains("work took +3.0 % longer than in the full loads"), "{tables}");
+    assert!(tables.contains("work took 3.0 % more time than in the full loads"), "{tables}");
     assert!(!page(&[validation("one", None)]).contains("At the speed"));
     crate::common::check_tables(&text);
 }
