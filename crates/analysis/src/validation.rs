@@ -219,7 +219,7 @@ impl Validated {
         let errors: Vec<String> = ["mean", "p99"].into_iter().filter_map(error).collect();
         Some(format!(
             "At {} a fixed computation on the processors of the server suggests that work took {} {} than in the full loads. Predicted \
-             again for their speed in each second, the error is {}.",
+             again for the speed of the processors in each second, the error is {}.",
             self.name(),
             percent((slower - 1.0).abs()),
             if *slower < 1.0 { "less time" } else { "more time" },
