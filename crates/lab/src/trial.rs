@@ -138,13 +138,14 @@ impl Bench<'_> {
         let threads = Threads::of(&combination.load).number(cores, u32::MAX, &*workload);
         let full = FullLoad { workload: &*workload, goes_first, threads, seed, cancel };
         let mut population = servers.get().saturating_mul(4);
-        let mut most_per_s = full.answered_per_s(population)?;
+        let mut length = CALIBRATE;
+        let mut most_per_s = full.answered_per_s(population, &mut length)?;
         // Users wait for much else than another program's server: for the network, for timers, for a second program behind it. So
         // their number grows until throughput does not.
         let mut flat = if let Home::Here = self.system.home { ENOUGH_FLAT } else { 0 };
         while flat < ENOUGH_FLAT && population < MOST_USERS && !cancel.load(Ordering::Relaxed) {
             population *= 2;
-            let per_s = full.answered_per_s(population)?;
+            let per_s = full.answered_per_s(population, &mut length)?;
             flat = if per_s < GROWS * most_per_s { flat + 1 } else { 0 };
             most_per_s = most_per_s.max(per_s);
         }
@@ -310,16 +311,16 @@ struct FullLoad<'a> {
 }
 
 impl FullLoad<'_> {
-    /// The requests per second that these users get answered.
-    fn answered_per_s(&self, population: u32) -> Result<f64, TrialError> {
+    /// The requests per second that these users get answered. Makes `length` as long as enough answers need: so much time need not be
+    /// found again for more users.
+    fn answered_per_s(&self, population: u32, length: &mut Duration) -> Result<f64, TrialError> {
         let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
-        let mut length = CALIBRATE;
         loop {
             let plan = Plan {
                 connections: population,
                 goes_first: self.goes_first,
                 threads: self.threads.min(population),
-                ..Plan::lasting(arrivals.clone(), length, self.seed)
+                ..Plan::lasting(arrivals.clone(), *length, self.seed)
             };
             // The system reaches its steady state during the first fifth.
             let end_ns = length.as_nanos() as i64;
@@ -329,8 +330,7 @@ impl FullLoad<'_> {
             };
             let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
             let (_, answered) = run(&plan, self.workload, &Progress::default(), self.cancel, count)?;
-            length *= 2;
-            if answered >= ENOUGH || length > CALIBRATE_AT_MOST || self.cancel.load(Ordering::Relaxed) {
+            if answered >= ENOUGH || *length >= CALIBRATE_AT_MOST || self.cancel.load(Ordering::Relaxed) {
                 let seconds = (counted.end - counted.start) as f64 / 1e9;
                 return if answered == 0 {
                     Err(TrialError::NoCapacity { seconds })
@@ -338,6 +338,7 @@ impl FullLoad<'_> {
                     Ok(answered as f64 / seconds)
                 };
             }
+            *length *= 2;
         }
     }
 }

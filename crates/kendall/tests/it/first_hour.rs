@@ -147,7 +147,7 @@ fn an_unknown_option_is_no_value() {
     }
 }
 
-/// Programs that keep half of the processors busy, and are not children of this one. They end with it, or after a while.
+/// Programs that keep the processors busy beside the other tests, and are not children of this one. They end with it, or after a while.
 struct Busy(Vec<String>);
 
 impl Busy {
@@ -155,7 +155,7 @@ impl Busy {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let script = "timeout 120 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
         let start = || Command::new("sh").args(["-c", script]).output().unwrap();
-        Self((0..processors.div_ceil(2)).map(|_| stdout(&start()).trim().to_owned()).collect())
+        Self((0..4 * processors).map(|_| stdout(&start()).trim().to_owned()).collect())
     }
 }
 
@@ -178,7 +178,7 @@ fn what_disturbs_a_load_is_named() {
     assert!(programs.iter().any(|program| program["name"] == "sh"), "{found}");
     let words = stderr(&run(&["doctor", "--wait-quiet", "1s"]));
     assert!(words.contains("kendall: not quiet within 1s: other programs took "), "{words}");
-    let load = run(&["load", &target, "-n", "200", "-r", "400", "-c", "1"]);
+    let load = run(&["load", &target, "-n", "100", "-r", "400", "-c", "1"]);
     let (said, shown) = (stderr(&load), stdout(&load));
     assert!(said.contains("Warning: other programs took "), "{said}");
     let first = shown.lines().next().unwrap();
