@@ -56,7 +56,9 @@ pub use finding::loss::{Losses, Overload, Overloaded};
 pub use finding::reason::{Answers, AssumedLaw, Excess, PredictedBy, Reason, Trend};
 pub use finding::severity::Severity;
 pub use finding::tail::TailMiss;
-pub use low_loads::{LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads, recorded_loads};
+pub use low_loads::{
+    COMPUTATION, LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads, recorded_loads,
+};
 pub use replay::Replayed;
 pub use report::Report;
 pub use report::effects::EffectsSeen;

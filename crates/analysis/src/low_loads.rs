@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kendall_archive::read_trial;
+use kendall_archive::{read_json, read_trial};
 use kendall_evidence::RowClass;
 use kendall_experiment::{Combination, RunError, RunFolder};
 use kendall_load::RequestClass;
 use kendall_prediction::{Block, Capacity, KnownStation, NothingObserved, Observed};
+use kendall_record::RecordError;
 use kendall_stats::number::significant;
 use kendall_stats::{mean, variance};
 use kendall_system::{Home, StationShape, System};
@@ -24,6 +25,8 @@ use crate::unstamped::ServerCalibration;
 const CAPACITY_SD: f64 = 0.01;
 /// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
 const FALLS: f64 = 0.9;
+/// A JSON file beside a record: the mean processor time of a fixed computation in each second after the warm-up, in seconds.
+pub const COMPUTATION: &str = "computation.json";
 /// Users without think time are out for at least this share of the time.
 const BUSY: f64 = 0.95;
 
@@ -168,6 +171,21 @@ fn name_of(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// The requests of a load, with the computations that were timed beside it.
+fn block(folder: &Path, warmup_ns: i64) -> Result<Block, RunError> {
+    let block = Block::of(&read_trial(folder)?, warmup_ns);
+    let path = folder.join(COMPUTATION);
+    if !path.exists() {
+        return Ok(block);
+    }
+    let times_s: Vec<f64> = read_json(&path)?;
+    if times_s.iter().any(|time_s| !time_s.is_finite() || *time_s <= 0.0) {
+        let (what, why) = ("the times of a computation", "a time is not positive".into());
+        return Err(RecordError::Format { path, what, why }.into());
+    }
+    Ok(block.with_computation(times_s))
+}
+
 impl Gathered {
     fn note(&mut self, folder: &Path, result: &TrialResult) {
         self.measured.extend(MeasuredLoad::of(name_of(folder), result));
@@ -181,7 +199,7 @@ impl Gathered {
                 self.left_out
                     .push(format!("{name}: the number of requests grew, so its rate exceeds the capacity"));
             } else {
-                self.blocks.push((rate_per_s, Block::of(&read_trial(folder)?, warmup_ns)));
+                self.blocks.push((rate_per_s, block(folder, warmup_ns)?));
             }
             return Ok(());
         }
@@ -211,7 +229,7 @@ impl Gathered {
         // The last ones are nearest to the prediction.
         let full = self.full.iter().rev().filter(|load| fullest.is_some_and(|fullest| fullest.0 == load.0));
         for (users, folder, warmup_ns) in full {
-            let block = Block::of(&read_trial(folder)?, *warmup_ns);
+            let block = block(folder, *warmup_ns)?;
             observed = observed.map(|observed| observed.with_full_load(*users, &block));
         }
         for population in &closed {

@@ -139,6 +139,9 @@ pub struct ValidationReport {
     pub full_per_s: Vec<Estimate>,
     /// The median time of a fixed computation on the processors of the server during each load, in seconds, in the order of measuring.
     pub computation_s: Vec<f64>,
+    /// Whether the processors of the machine were kept awake.
+    #[serde(default)]
+    pub awake: bool,
     /// The drift between the rounds.
     pub drift: MachineDrift,
     /// The low loads, in the order of measuring.
@@ -147,7 +150,7 @@ pub struct ValidationReport {
     pub loads: Vec<Validated>,
     /// Loads that could not be predicted, with the reason.
     pub no_prediction: Vec<String>,
-    /// The number of loads repeated because they were disturbed.
+    /// The number of times that a load was repeated because it was disturbed.
     pub repeated: u32,
     /// Reasons to doubt all predictions, as sentences without their full stop.
     pub doubts: Vec<String>,
@@ -313,8 +316,13 @@ impl ValidationReport {
         let without = self.no_prediction.iter().map(|why| format!("No prediction: {why}."));
         let repeated = match self.repeated {
             0 => None,
-            1 => Some("1 load was repeated because other programs disturbed it.".to_owned()),
-            several => Some(format!("{several} loads were repeated because other programs disturbed them.")),
+            1 => Some(
+                "A load was repeated once because other programs or a change of speed disturbed it."
+                    .to_owned(),
+            ),
+            several => Some(format!(
+                "Loads were repeated {several} times because other programs or a change of speed disturbed them."
+            )),
         };
         let whole = self.doubts.iter().map(|doubt| format!("{}.", first_upper(doubt)));
         without.chain(whole).chain(self.loads.iter().flat_map(of_load)).chain(repeated).collect()
@@ -340,6 +348,9 @@ impl ValidationReport {
                 "A fixed computation on the processors of the server, timed during each load, differed by {}.",
                 percent(drift.processor_sd)
             ));
+        }
+        if self.awake {
+            words.push("No processor slept during the loads.".into());
         }
         let highest = self.loads.iter().max_by(|a, b| a.predicted.share.total_cmp(&b.predicted.share));
         if let Some(load) = highest {

@@ -66,6 +66,11 @@ pub(crate) struct ValidateOptions {
     #[arg(short, long, value_name = "DURATION", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
+    /// Let processors sleep when they are idle. Without this they are kept awake, where that is permitted (root), because a processor
+    /// that slept is slower for a while, most of all on a virtual machine, by another share in each minute
+    #[arg(long)]
+    let_sleep: bool,
+
     /// Keep records and predictions in this new folder [default: results/validate/INSTANT]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
@@ -175,6 +180,7 @@ impl ValidateOptions {
             rounds: self.rounds,
             low_duration: self.low_duration,
             high_duration: self.duration,
+            keep_awake: !self.let_sleep,
             folder,
         };
         let mut tell = |event: &ValidationEvent<'_>| {
@@ -225,7 +231,7 @@ fn line(event: &ValidationEvent<'_>) -> String {
             )
         }
         ValidationEvent::Round(round) => format!("Round {round} of low loads …"),
-        ValidationEvent::Repeated(name) => format!("  … {name} again, because other programs disturbed it"),
+        ValidationEvent::Repeated(name, why) => format!("  … {name} again, because {why}"),
         ValidationEvent::Predicted(predicted) => format!(
             "{} of the capacity, {}/s: predicted at {} (BLAKE3 {}…); measuring …",
             number::percent(predicted.share),

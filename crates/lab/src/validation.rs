@@ -2,7 +2,8 @@
 //!
 //! Everything alternates in rounds, so that a drift of the machine falls on all loads alike. A prediction is on disk, with its time and
 //! its hash, before the first request of the load that it is about. A load during which other programs disturbed the machine is
-//! repeated; that decision does not depend on any response time.
+//! repeated, and so is a predicted load during which the processors had another speed than in the full loads; that decision does not
+//! depend on any response time.
 
 mod compare;
 
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use kendall_analysis::generator::Trust;
 use kendall_analysis::{
-    LowLoad, LowLoads, MachineDrift, Predicted, TrialResult, VALIDATION, Validated, ValidationReport,
-    falling_throughput, known_station, recorded_loads,
+    COMPUTATION, LowLoad, LowLoads, MachineDrift, Predicted, TrialResult, VALIDATION, Validated,
+    ValidationReport, falling_throughput, known_station, recorded_loads,
 };
 use kendall_archive::{Build, Machine, utc_now};
 use kendall_experiment::{Experiment, LOAD, Load, Probing, RunError};
@@ -22,6 +23,7 @@ use kendall_load::{Progress, Workload};
 use kendall_prediction::{KnownStation, NoPrediction, NothingObserved, Prediction, Predictor, Question};
 use kendall_record::RecordError;
 use kendall_station::Estimate;
+use kendall_stats::mean;
 use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
 
@@ -30,7 +32,7 @@ use compare::{AnsweredQuestion, compared, low_load};
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
 use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
-use crate::processor::{ProcessorTimes, ProcessorWatch};
+use crate::processor::{Awake, ProcessorTimes, ProcessorWatch};
 use crate::surroundings::LoadedServers;
 use crate::trial::Bench;
 use crate::trial_error::TrialError;
@@ -39,6 +41,8 @@ use crate::trial_error::TrialError;
 const WARMUP: f64 = 0.1;
 /// A disturbed load is repeated this many times at most.
 const REPEATS: u32 = 2;
+/// Work that took longer than predicted, or less time, by this share makes a mean at 93 % of the capacity wrong by 14 %.
+const OTHER_SPEED: f64 = 0.01;
 /// The full load has this many times the users that keep the server busy, so that requests wait: whether a queue ends depends on what the
 /// server answers while there is one, which may be less.
 const FULL: u32 = 4;
@@ -77,6 +81,8 @@ pub struct Validation<'a> {
     pub low_duration: Duration,
     /// How long a predicted load takes.
     pub high_duration: Duration,
+    /// Whether the processors of this machine shall stay awake, where that is permitted.
+    pub keep_awake: bool,
     /// The new folder for records and predictions.
     pub folder: &'a Path,
 }
@@ -88,8 +94,8 @@ pub enum ValidationEvent<'a> {
     Light(&'a LightLoad),
     /// A round of low loads begins, the first being 1.
     Round(u32),
-    /// A load was disturbed and is made again.
-    Repeated(&'a str),
+    /// A load was disturbed and is made again; its name, and what disturbed it.
+    Repeated(&'a str, &'a str),
     /// A prediction is on disk.
     Predicted(&'a Predicted),
     /// The load of the prediction was measured.
@@ -180,12 +186,13 @@ impl Validation<'_> {
         cancel: &AtomicBool,
     ) -> Result<ValidationReport, ValidationError> {
         let started_utc = utc_now();
+        let awake = if self.keep_awake { Awake::keep() } else { None };
         let light = light_load(self.workload, self.setting, LIGHT_ANSWERS, cancel)?;
         tell(&ValidationEvent::Light(&light));
         // A server that does not answer leaves no folder.
         fs::create_dir_all(self.folder)
             .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
-        let mut series = Series::new(self, cancel);
+        let mut series = Series::new(self, awake.is_some(), cancel);
         let users = (FULL * light.busy_users()).clamp(LEAST_USERS, MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
         let most_per_s = at_full.into_iter().fold(0.0, f64::max);
@@ -230,6 +237,7 @@ impl Validation<'_> {
             drift: MachineDrift::of(&full_per_s, &computation_s),
             full_per_s,
             computation_s,
+            awake: awake.is_some(),
             low,
             loads,
             no_prediction,
@@ -261,6 +269,8 @@ impl Validation<'_> {
 /// The loads of a validation, as they are made.
 struct Series<'a> {
     of: &'a Validation<'a>,
+    /// Whether the processors stay awake.
+    awake: bool,
     cancel: &'a AtomicBool,
     /// The records that predictions are made from.
     folders: Vec<PathBuf>,
@@ -268,17 +278,15 @@ struct Series<'a> {
     repeated: u32,
     /// The capacity as each full load measured it.
     full_per_s: Vec<Estimate>,
-    /// The median time of a fixed computation during each load, and in each counted second of the full loads.
+    /// The median time of a fixed computation during each load.
     computation_s: Vec<f64>,
-    full_times_s: Vec<Vec<f64>>,
     low: Vec<LowLoad>,
 }
 
 impl<'a> Series<'a> {
-    fn new(of: &'a Validation<'a>, cancel: &'a AtomicBool) -> Self {
+    fn new(of: &'a Validation<'a>, awake: bool, cancel: &'a AtomicBool) -> Self {
         let (folders, full_per_s, computation_s, low) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let full_times_s = Vec::new();
-        Self { of, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, full_times_s, low }
+        Self { of, awake, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low }
     }
 
     /// The low loads and the full load once each, in an order that is drawn, and the queue just after the full load.
@@ -300,7 +308,7 @@ impl<'a> Series<'a> {
                     if let Some(queue) = queue {
                         let name = format!("queue-round-{}", round + 1);
                         let arriving = Arriving::Users(queue);
-                        let made = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                        let made = self.undisturbed(&name, arriving, self.of.low_duration, &|_| 0.0, tell)?;
                         self.folders.push(made.folder);
                     }
                 }
@@ -308,7 +316,7 @@ impl<'a> Series<'a> {
                     let name = format!("low-{:.0}-round-{}", share * 100.0, round + 1);
                     let rate_per_s = share * capacity_per_s;
                     let arriving = Arriving::AtRate(rate_per_s);
-                    let made = self.undisturbed(&name, arriving, self.of.low_duration, tell)?;
+                    let made = self.undisturbed(&name, arriving, self.of.low_duration, &|_| 0.0, tell)?;
                     self.folders.push(made.folder);
                     self.low.extend(low_load(round + 1, rate_per_s, &made.result));
                 }
@@ -323,10 +331,9 @@ impl<'a> Series<'a> {
         users: u32,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<(), ValidationError> {
-        let made = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, tell)?;
+        let made = self.undisturbed(name, Arriving::Users(users), self.of.low_duration, &|_| 0.0, tell)?;
         self.folders.push(made.folder);
         self.full_per_s.extend(made.result.seen.and_then(|seen| seen.throughput_per_s));
-        self.full_times_s.push(made.times.by_second(WARMUP * self.of.low_duration.as_secs_f64()));
         Ok(())
     }
 
@@ -360,15 +367,19 @@ impl<'a> Series<'a> {
         tell(&ValidationEvent::Predicted(&predicted));
         let name = format!("high-{:.0}", share * 100.0);
         let arriving = Arriving::AtRate(rate_per_s);
+        let other_speed = |times: &ProcessorTimes| {
+            let slower = observed.slower(&times.by_second(0.0));
+            slower.map_or(0.0, |slower| (mean(&slower) - 1.0).abs())
+        };
         let MadeLoad { result, times, .. } =
-            self.undisturbed(&name, arriving, self.of.high_duration, tell)?;
+            self.undisturbed(&name, arriving, self.of.high_duration, &other_speed, tell)?;
         let closed = &light.throughput_per_s;
         let capacity_per_s = capacity_per_s.value;
         let answered =
             AnsweredQuestion { predictor: &predictor, observed: &observed, closed, question, capacity_per_s };
         Ok(Ok(Validated {
             compared: compared(&predicted.prediction, &result),
-            at_speed: answered.at_speed(&self.full_times_s, &times.by_second(0.0), &result),
+            at_speed: answered.at_speed(&times.by_second(0.0), &result),
             curve: result.seen.as_ref().map(|seen| seen.response.curve.clone()).unwrap_or_default(),
             predicted,
             baselines: observed.baselines(rate_per_s, capacity_per_s, closed),
@@ -387,51 +398,74 @@ impl<'a> Series<'a> {
         Ok(Predicted { share, written_utc: utc_now(), blake3, prediction })
     }
 
-    /// Makes a load, and again where it was disturbed; the record is that of the last one.
+    /// Makes a load, and again where it was disturbed or where the processors had another speed, by what share; the record is that of the
+    /// least disturbed one.
     fn undisturbed(
         &mut self,
         name: &str,
         arriving: Arriving,
         duration: Duration,
+        other_speed: &dyn Fn(&ProcessorTimes) -> f64,
         tell: &mut dyn FnMut(&ValidationEvent<'_>),
     ) -> Result<MadeLoad, ValidationError> {
         let load = self.of.load(arriving, duration)?;
+        let mut least: Option<((bool, f64), MadeLoad)> = None;
         for attempt in 0..=REPEATS {
-            self.made += 1;
-            let seed = derive(self.of.setting.seed, Purpose::Trial, AFTER_LIGHT + u64::from(self.made));
-            let workload = (self.of.workload)(seed).map_err(PeakError::Workload)?;
             let attempted = if attempt == 0 { String::new() } else { format!("-attempt-{}", attempt + 1) };
-            let folder = self.of.folder.join(format!("{:0>3}-{name}{attempted}", self.made));
-            let trial = LoadTrial {
-                agents: None,
-                target: self.of.target,
-                again: "kendall validate",
-                workload: &*workload,
-                load: &load,
-                capacity_per_s: None,
-                seed,
-                precision: None,
-                expected: &[],
-                server: None,
-                probing: Probing::OFF,
-                servers: &self.of.setting.servers,
-                record: Some(&folder),
+            let made = self.made(&format!("{name}{attempted}"), &load)?;
+            let disturbance = (is_disturbed(&made.result), other_speed(&made.times));
+            if least.as_ref().is_none_or(|least| disturbance < least.0) {
+                least = Some((disturbance, made));
+            }
+            let why = match disturbance {
+                (true, _) => "other programs disturbed it",
+                (false, other) if other > OTHER_SPEED => "the processors had another speed",
+                _ => break,
             };
-            let processor = ProcessorWatch::start(&self.of.setting.servers);
-            let result = trial.run(&Progress::default(), self.cancel);
-            let times = processor.stop();
-            self.computation_s.extend(times.median_s());
-            let result = result?;
-            if self.cancel.load(Ordering::Relaxed) {
-                return Err(ValidationError::Interrupted(self.of.folder.into()));
+            if attempt < REPEATS {
+                self.repeated += 1;
+                tell(&ValidationEvent::Repeated(name, why));
             }
-            if !is_disturbed(&result) || attempt == REPEATS {
-                return Ok(MadeLoad { folder, result, times });
-            }
-            self.repeated += 1;
-            tell(&ValidationEvent::Repeated(name));
         }
-        unreachable!("the last attempt is taken as it is")
+        Ok(least.expect("there is one attempt").1)
+    }
+
+    /// Makes a load once.
+    fn made(&mut self, name: &str, load: &Load) -> Result<MadeLoad, ValidationError> {
+        self.made += 1;
+        let seed = derive(self.of.setting.seed, Purpose::Trial, AFTER_LIGHT + u64::from(self.made));
+        let workload = (self.of.workload)(seed).map_err(PeakError::Workload)?;
+        let folder = self.of.folder.join(format!("{:0>3}-{name}", self.made));
+        let trial = LoadTrial {
+            agents: None,
+            target: self.of.target,
+            again: "kendall validate",
+            workload: &*workload,
+            load,
+            capacity_per_s: None,
+            seed,
+            precision: None,
+            expected: &[],
+            server: None,
+            probing: Probing::OFF,
+            servers: &self.of.setting.servers,
+            record: Some(&folder),
+        };
+        // A computation on a processor that was idle would take longer, and show the load in place of the machine.
+        let processor = self.awake.then(|| ProcessorWatch::start(&self.of.setting.servers));
+        let result = trial.run(&Progress::default(), self.cancel);
+        let times = processor.map(ProcessorWatch::stop).unwrap_or_default();
+        self.computation_s.extend(times.median_s());
+        let result = result?;
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(ValidationError::Interrupted(self.of.folder.into()));
+        }
+        let warmup_s = result.left_out_ns().unwrap_or_default() as f64 / 1e9;
+        let computation_s = times.by_second(warmup_s);
+        if !computation_s.is_empty() {
+            kendall_archive::write_json(&folder.join(COMPUTATION), &computation_s)?;
+        }
+        Ok(MadeLoad { folder, result, times })
     }
 }
 

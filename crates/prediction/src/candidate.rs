@@ -3,8 +3,9 @@
 use kendall_evidence::{Rules, Visit, departures};
 use kendall_station::{Discipline, Servers};
 
+use crate::block::Block;
 use crate::implied::{in_order_s, in_turn_s, one_by_one_s, shared_s, together_s};
-use crate::observed::{Block, Capacity, Conditions, KnownStation, Level, Observed};
+use crate::observed::{Capacity, Conditions, KnownStation, Level, Observed};
 use crate::order::{
     Order, Shared, Speed, departures_in_turn_s, departures_s, population_in_order_s, population_s,
     serve_in_batches, serve_together,

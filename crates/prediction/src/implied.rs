@@ -4,7 +4,7 @@
 //! a server is free, or its share of the servers adds up to its service. The right station gives implied times that do not depend on the
 //! queue; a wrong one gives times that do, which its predictions of other loads then show.
 
-use crate::observed::{Block, Request};
+use crate::block::{Block, Request};
 use crate::order::Shared;
 
 /// A time below which no implied service time is believed, in seconds.

@@ -1,13 +1,15 @@
 //! The service law that a candidate implies at every measured level, and how its mean depends on the load.
 
+use crate::block::Block;
 use crate::candidate::Candidate;
-use crate::observed::{Block, Level, Observed};
+use crate::observed::{Level, Observed};
 use crate::spells::slowness;
 
 /// As many requests are present at saturation, in the populations that measure the capacity.
 const MOST_PRESENT: f64 = 64.0;
 
-/// The service times that a candidate implies at one level, as they came, divided into the level's chunks.
+/// The service times that a candidate implies at one level, as they came, divided into the level's chunks. They are those at the speed that
+/// the machine had in the full loads, where that is known.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelLaw {
     pub(crate) rate_per_s: f64,
@@ -35,15 +37,16 @@ impl LevelLaw {
         let times_s: Vec<_> =
             times_s.map(|(block, implied)| block.means_by_second(&implied[block.first..])).collect();
         let slowness = slowness(&times_s);
+        let slower: Vec<f64> = level.blocks.iter().map(|block| observed.slower_in(block)).collect();
         let (mut services_s, mut steady_s) = (Vec::new(), Vec::new());
         let (mut classes, mut ends) = (Vec::new(), Vec::new());
         for (at, range) in &level.chunks {
             let block = &level.blocks[*at];
             let requests = &block.counted()[range.clone()];
             for (request, service_s) in std::iter::zip(requests, &implied[*at][block.first + range.start..]) {
-                let slower = slowness[*at].get(block.second(request)).unwrap_or(&1.0);
-                services_s.push(*service_s);
-                steady_s.push(service_s / slower);
+                let service_s = service_s / slower[*at];
+                services_s.push(service_s);
+                steady_s.push(service_s / slowness[*at].get(block.second(request)).unwrap_or(&1.0));
                 classes.push(request.class);
             }
             ends.push(services_s.len());

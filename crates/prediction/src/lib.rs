@@ -18,6 +18,7 @@
 mod advice;
 mod arrivals;
 mod baseline;
+mod block;
 mod candidate;
 mod fall;
 mod implied;
@@ -36,5 +37,6 @@ mod tests;
 
 pub use advice::{Advice, NoPrediction};
 pub use baseline::{Baseline, BaselinePrediction};
-pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
+pub use block::{Block, Request, Stamp};
+pub use observed::{Capacity, KnownStation, NothingObserved, Observed};
 pub use predict::{Allowed, Effort, Prediction, Predictor, QUANTILES, Question};

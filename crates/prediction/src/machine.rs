@@ -1,24 +1,54 @@
 //! The speed of the machine in each second, as a fixed computation measured it, and how much service depends on it.
 
+use crate::block::Block;
 use crate::observed::Observed;
+
+/// What the time of a fixed computation says of service.
+struct Speed {
+    /// Its logarithm in the full loads, in which each counts half as much as the next, as in the capacity.
+    usual: f64,
+    /// The elasticity of service.
+    depends: f64,
+}
+
+impl Speed {
+    /// How many times as long as in the full loads work takes.
+    fn slower(&self, log_computation: f64) -> f64 {
+        libm::exp(self.depends * (log_computation - self.usual))
+    }
+}
 
 impl Observed {
     /// How many times as long as in the full loads work takes in each second of another load, by the processor time of a fixed
-    /// computation: its mean in each counted second of the full loads, in the order of measuring, and in each second of that load. How
-    /// much service depends on that speed is fitted to the answers of the full loads. `None` where nothing was timed.
-    pub fn slower(&self, full_s: &[Vec<f64>], load_s: &[f64]) -> Option<Vec<f64>> {
-        let logs = |times_s: &[f64]| times_s.iter().map(|time_s| libm::log(*time_s)).collect::<Vec<f64>>();
-        let full: Vec<Vec<f64>> = full_s.iter().map(|times_s| logs(times_s)).collect();
-        let full = full.iter().filter(|times| !times.is_empty());
-        let levels: Vec<f64> = full.clone().map(|times| kendall_stats::mean(times)).collect();
-        let usual = levels.into_iter().reduce(f64::midpoint).filter(|_| !load_s.is_empty())?;
-        // The full loads were added in the reverse order.
-        let seconds = std::iter::zip(full, self.gaps_s.iter().rev());
-        let seconds: Vec<(f64, f64)> =
-            seconds.flat_map(|(times, gaps_s)| std::iter::zip(times.clone(), logs(gaps_s))).collect();
-        let depends = dependence(&seconds);
-        Some(logs(load_s).into_iter().map(|time| libm::exp(depends * (time - usual))).collect())
+    /// computation in it. How much service depends on that speed is fitted to the answers of the full loads. `None` where nothing was
+    /// timed.
+    pub fn slower(&self, computation_s: &[f64]) -> Option<Vec<f64>> {
+        let speed = self.speed().filter(|_| !computation_s.is_empty())?;
+        Some(logs(computation_s).into_iter().map(|log| speed.slower(log)).collect())
     }
+
+    /// How many times as long as in the full loads work took in these requests, by the computations beside them; 1 where none was timed.
+    pub(crate) fn slower_in(&self, block: &Block) -> f64 {
+        let speed = self.speed().filter(|_| !block.computation_s.is_empty());
+        speed.map_or(1.0, |speed| speed.slower(kendall_stats::mean(&logs(&block.computation_s))))
+    }
+
+    fn speed(&self) -> Option<Speed> {
+        let timed = std::iter::zip(&self.computation_s, &self.gaps_s).rev();
+        let timed: Vec<(Vec<f64>, Vec<f64>)> = timed
+            .filter(|(computation_s, _)| !computation_s.is_empty())
+            .map(|(computation_s, gaps_s)| (logs(computation_s), logs(gaps_s)))
+            .collect();
+        let usual =
+            timed.iter().map(|(computation, _)| kendall_stats::mean(computation)).reduce(f64::midpoint)?;
+        let seconds: Vec<(f64, f64)> =
+            timed.into_iter().flat_map(|(computation, gaps)| std::iter::zip(computation, gaps)).collect();
+        Some(Speed { usual, depends: dependence(&seconds) })
+    }
+}
+
+fn logs(times_s: &[f64]) -> Vec<f64> {
+    times_s.iter().map(|time_s| libm::log(*time_s)).collect()
 }
 
 /// The slope of the least-squares line through the logarithms of two times in each of some seconds. With little variation in them it is near

@@ -2,10 +2,10 @@
 //! measured.
 
 use kendall_evidence::RowClass;
-use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Servers};
 
-const NS_PER_S: f64 = 1e9;
+use crate::block::{Block, Request};
+
 /// Requests of a level that fit and score use; of more, the blocks are cut to equal lengths.
 const MOST_REQUESTS: usize = 60_000;
 /// Requests of a full load that choose between stations.
@@ -18,148 +18,6 @@ const CHUNKS: usize = 40;
 const MOST_USERS: u32 = 1_000;
 /// A chunk has at least this many requests, so that most of the dependence between neighbours stays within chunks.
 const LEAST_CHUNK: usize = 50;
-
-/// One request as its client measured it, in seconds since the start of its block.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Request {
-    /// The instant at which the request was sent.
-    pub sent_s: f64,
-    /// The instant at which the answer was complete.
-    pub completed_s: f64,
-    /// The request's class in the workload.
-    pub class: u32,
-    /// The server's timestamps, if it sent any.
-    pub stamp: Option<Stamp>,
-}
-
-/// A server's timestamps of a request, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stamp {
-    /// The time that it kept a worker busy.
-    pub service_s: f64,
-    /// The part of the time since it was sent that it spent outside the station.
-    pub outside_s: f64,
-}
-
-/// Requests of one load, measured without a break.
-#[derive(Clone, Debug)]
-pub struct Block {
-    /// In the order of sending.
-    pub(crate) requests: Vec<Request>,
-    /// Indices of the requests in the order of completion.
-    pub(crate) by_completion: Vec<u32>,
-    /// Requests before this one are the warm-up.
-    pub(crate) first: usize,
-    /// The mean time by which requests were sent after they were due.
-    pub(crate) lag_s: f64,
-    /// All requests that were sent.
-    pub(crate) sent: usize,
-    /// Requests without a right answer.
-    pub(crate) lost: usize,
-}
-
-impl Block {
-    /// The answered requests of a trial. Requests due before `warmup_ns` shape the queue but are not compared.
-    pub fn of(rows: &[RequestRow], warmup_ns: i64) -> Self {
-        let seconds = |ns: i64| ns as f64 / NS_PER_S;
-        let answered = |row: &&RequestRow| matches!(row.outcome, Outcome::Answered | Outcome::Wrong);
-        let mut lags_s = Vec::new();
-        let mut requests: Vec<Request> = rows
-            .iter()
-            .filter(answered)
-            .filter_map(|row| {
-                let (sent, completed) = (row.sent?, row.completed?);
-                if row.scheduled >= warmup_ns {
-                    lags_s.push(seconds(sent - row.scheduled));
-                }
-                Some(Request {
-                    sent_s: seconds(sent).max(0.0),
-                    completed_s: seconds(completed.max(sent)),
-                    class: row.class,
-                    stamp: stamp(row),
-                })
-            })
-            .collect();
-        requests.sort_by(|a, b| a.sent_s.total_cmp(&b.sent_s));
-        let first = requests.partition_point(|request| request.sent_s < seconds(warmup_ns));
-        let lost = rows.iter().filter(|row| row.outcome != Outcome::Answered).count();
-        let lag_s = if lags_s.is_empty() { 0.0 } else { kendall_stats::mean(&lags_s) };
-        Self { by_completion: by_completion(&requests), requests, first, lag_s, sent: rows.len(), lost }
-    }
-
-    /// Returns the block with only its first requests.
-    fn shortened(&self, most: usize) -> Self {
-        let requests = self.requests[..most.min(self.requests.len())].to_vec();
-        Self { by_completion: by_completion(&requests), requests, ..*self }
-    }
-
-    /// The requests that are compared.
-    pub(crate) fn counted(&self) -> &[Request] {
-        &self.requests[self.first.min(self.requests.len())..]
-    }
-
-    /// The instant at which the first request was sent that is compared.
-    fn start_s(&self) -> f64 {
-        self.counted().first().map_or(0.0, |first| first.sent_s)
-    }
-
-    /// The second of the block in which a request that is compared was sent.
-    pub(crate) fn second(&self, request: &Request) -> usize {
-        (request.sent_s - self.start_s()) as usize
-    }
-
-    /// The mean of the values of the compared requests for each whole second in which these were sent; none where a second has no
-    /// request.
-    pub(crate) fn means_by_second(&self, values: &[f64]) -> Vec<f64> {
-        let seconds = self.counted().iter().map(|request| self.second(request));
-        means_by_second(std::iter::zip(seconds, values.iter().copied()))
-    }
-
-    /// The mean time between two answers in each whole second; none where a second has no answer.
-    fn gaps_by_second(&self) -> Vec<f64> {
-        let start_s = self.start_s();
-        let completed_s = self.by_completion.iter().map(|&at| self.requests[at as usize].completed_s);
-        let completed_s: Vec<f64> = completed_s.filter(|completed_s| *completed_s >= start_s).collect();
-        // After the last request was sent, no longer all users wait.
-        let end_s = self.requests.last().map_or(start_s, |last| last.sent_s);
-        let until = completed_s.partition_point(|completed_s| *completed_s <= end_s);
-        let gaps =
-            completed_s[..until].windows(2).map(|pair| ((pair[1] - start_s) as usize, pair[1] - pair[0]));
-        means_by_second(gaps)
-    }
-}
-
-/// The means of values in whole seconds, of values in the order of time; the last second is not whole. None where a second has no value.
-fn means_by_second(values: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
-    let mut sums: Vec<(f64, f64)> = Vec::new();
-    for (second, value) in values {
-        if second > sums.len() {
-            return Vec::new();
-        }
-        if second == sums.len() {
-            sums.push((0.0, 0.0));
-        }
-        sums[second].0 += value;
-        sums[second].1 += 1.0;
-    }
-    sums.pop();
-    sums.into_iter().map(|(sum, count)| sum / count).collect()
-}
-
-fn by_completion(requests: &[Request]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..requests.len() as u32).collect();
-    order.sort_by(|&a, &b| requests[a as usize].completed_s.total_cmp(&requests[b as usize].completed_s));
-    order
-}
-
-fn stamp(row: &RequestRow) -> Option<Stamp> {
-    let (sent, completed) = (row.sent?, row.completed?);
-    let inside = row.finished? - row.queued?;
-    Some(Stamp {
-        service_s: row.service? as f64 / NS_PER_S,
-        outside_s: (completed - sent - inside).max(0) as f64 / NS_PER_S,
-    })
-}
 
 /// All blocks that were measured at one rate.
 #[derive(Clone, Debug)]
@@ -290,8 +148,10 @@ pub struct Observed {
     pub(crate) full_users: Option<u32>,
     /// The response times of closed populations at full load.
     pub(crate) full: Vec<Full>,
-    /// The mean time between two answers in each second of the full loads.
+    /// The mean time between two answers in each second of the full loads, the last of them first.
     pub(crate) gaps_s: Vec<Vec<f64>>,
+    /// The mean time of a fixed computation in each second of the same loads.
+    pub(crate) computation_s: Vec<Vec<f64>>,
     /// Closed populations larger than those of the full loads, ascending.
     pub(crate) queues: Vec<Queue>,
 }
@@ -378,8 +238,8 @@ impl Observed {
             Err(NothingObserved::TooFew)
         } else {
             let (closed, full_users, full) = (Vec::new(), None, Vec::new());
-            let (gaps_s, queues) = (Vec::new(), Vec::new());
-            Ok(Self { levels, capacity, known, closed, full_users, full, gaps_s, queues })
+            let (gaps_s, computation_s, queues) = (Vec::new(), Vec::new(), Vec::new());
+            Ok(Self { levels, capacity, known, closed, full_users, full, gaps_s, computation_s, queues })
         }
     }
 
@@ -400,12 +260,13 @@ impl Observed {
         self
     }
 
-    /// Adds the requests of a closed population without think time that kept the server busy. How far their response times spread says
+    /// Adds the requests of a closed population without think time that kept the server busy, the last measured first. How far their response times spread says
     /// what low loads hardly say: how many are served at a time, and in which order. Its seconds show the slow spells of the machine.
     #[must_use]
     pub fn with_full_load(mut self, users: u32, block: &Block) -> Self {
         self.full_users = Some(users);
         self.gaps_s.push(block.gaps_by_second());
+        self.computation_s.push(block.computation_s.clone());
         let counted = block.counted();
         let counted = &counted[..counted.len().min(MOST_FULL)];
         let responses_s: Vec<f64> =

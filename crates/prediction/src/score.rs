@@ -154,7 +154,7 @@ fn member_responses_s(
 ) -> Vec<Vec<f64>> {
     // The same numbers for every candidate, so that scores differ by the candidates only.
     let mut rng = stream(member, Purpose::Service, 0);
-    let of_block = |block: &crate::observed::Block| {
+    let of_block = |block: &crate::block::Block| {
         let mut visits: Vec<Visit> = block
             .requests
             .iter()

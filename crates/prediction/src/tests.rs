@@ -403,14 +403,16 @@ fn the_speed_of_the_processors_lengthens_service_in_its_seconds() {
     let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
     let mut observed = truth.observed(truth.measured_capacity(), None);
     let full_s: Vec<f64> = (0..40).map(|second| if second % 4 == 0 { 1.25e-4 } else { 1e-4 }).collect();
+    assert_eq!(observed.slower(&full_s), None);
     observed.gaps_s = vec![full_s.iter().map(|time_s| 100.0 * time_s).collect()];
+    observed.computation_s = vec![full_s];
     let usual_s = 1e-4 * 1.25_f64.powf(0.25);
-    let slower = observed.slower(std::slice::from_ref(&full_s), &[usual_s, 1.2 * usual_s]).unwrap();
+    let slower = observed.slower(&[usual_s, 1.2 * usual_s]).unwrap();
     assert!((slower[0] - 1.0).abs() < 1e-9 && (slower[1] - 1.2).abs() < 1e-9, "{slower:?}");
     // A server that does not depend on it is as fast as ever.
     observed.gaps_s = vec![vec![0.01; 40]];
-    assert!(observed.slower(&[full_s], &[1.2 * usual_s]).unwrap()[0] < 1.02);
-    assert_eq!(observed.slower(&[Vec::new()], &[]), None);
+    assert!(observed.slower(&[1.2 * usual_s]).unwrap()[0] < 1.02);
+    assert_eq!(observed.slower(&[]), None);
     // A load of 77 % with a third of its seconds at 125 % of the work is as one of 83 %, and longer.
     let predictor = Predictor::new(&observed, 1);
     let at = Question::at(77.0, 20_000);
@@ -421,4 +423,26 @@ fn the_speed_of_the_processors_lengthens_service_in_its_seconds() {
         |times: f64| Some((0..300).map(|second| if second % 3 == 0 { times } else { 1.0 }).collect());
     let ratio = mean_s(seconds(1.25)) / mean_s(seconds(1.0));
     assert!((1.2..2.0).contains(&ratio), "{ratio}");
+}
+
+/// Low loads that were measured while the processors were slower are predicted from as if they had been as fast as in the full loads.
+#[test]
+fn loads_of_a_slow_minute_count_at_the_speed_of_the_full_loads() {
+    const SLOWER: f64 = 1.1;
+    let slow = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SLOWER * SERVICE_S }, 0.0);
+    let (seed, full_s) = (35, vec![1e-4; 20]);
+    let block = |rho: f64| {
+        let rows = slow.rows(SLOWER * rho, REQUESTS, seed + (10.0 * rho) as u64);
+        (rho / SERVICE_S, Block::of(&rows, 0).with_computation(vec![SLOWER * 1e-4; 20]))
+    };
+    let capacity = Capacity { per_s: 1.0 / SERVICE_S, relative_sd: 0.003, blocks: 40, requests: 1e4 };
+    let mut observed = Observed::new([0.2, 0.35, 0.5].map(block).into(), Some(capacity), None).unwrap();
+    let service_s = |observed: &Observed| {
+        Predictor::new(observed, 1).predict(&Question::at(70.0, 20_000)).unwrap().service_s.value
+    };
+    assert!(service_s(&observed) > 1.05 * SERVICE_S);
+    observed.gaps_s = vec![vec![SERVICE_S; 20]];
+    observed.computation_s = vec![full_s];
+    let found_s = service_s(&observed);
+    assert!((found_s / SERVICE_S - 1.0).abs() < 0.02, "{found_s}");
 }

@@ -63,6 +63,7 @@ fn report(loads: Vec<Validated>) -> ValidationReport {
         closed: vec![(1, 50.0)],
         full_per_s: Vec::new(),
         computation_s: Vec::new(),
+        awake: false,
         drift: MachineDrift::default(),
         low: Vec::new(),
         loads,

@@ -64,13 +64,18 @@ fn origin(page: &mut String, validations: &[Validation]) {
             time(report.high_duration_s)
         )
     }));
+    let awake = if validations.iter().all(|one| one.report.awake) {
+        " No processor sleeps meanwhile ([why](prediction.md#validate))."
+    } else {
+        ""
+    };
     let _ = write!(
         page,
         "Written by `make accuracy` from {}, measured {days}.\n\n{}; kendall {}. Versions of the servers are below.\n\n\
          `kendall validate` measures low loads and the capacity of each server of `experiments/validate`, in rounds and in random order. \
          It writes the prediction of a higher load to disk with its time and its hash, and then measures that load: {}.\n\n\
          Server and generator share the machine. So that they do not compete for its processors, an HTTP server that computes is kept to one \
-         of them, and one with several processes or threads waits for each request, as for a database.\n\n\
+         of them, and one with several processes or threads waits for each request, as for a database.{awake}\n\n\
          Errors are predicted over measured, less 1. An error *beyond noise* counts from the nearest end of the 95 % interval of the \
          measurement, and is 0 within it. The interval of a prediction is for a run of that length.\n",
         counted(validations.len() as u64, "server"),

@@ -83,6 +83,10 @@ fn records_of_low_loads_predict_a_high_one() {
             String::from_utf8_lossy(&fault.stderr).contains("--mix names the class \"heavy\""),
             "{fault:?}"
         );
+        // Times of a computation beside a record must be times.
+        std::fs::write(Path::new(&records[0]).join("computation.json"), "[0.0001, 0]").unwrap();
+        let fault = String::from_utf8(ask(&["--rate", "170"]).stderr).unwrap();
+        assert!(fault.contains("computation.json") && fault.contains("not positive"), "{fault}");
         Ok(())
     });
 }
@@ -133,6 +137,9 @@ fn a_validation_writes_its_predictions_before_it_measures_them() {
     let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     let high = folders.filter(|path| path.to_string_lossy().contains("-high-70")).collect::<Vec<_>>();
     assert!(!high.is_empty() && high.iter().all(|high| made(&prediction) <= made(&high.join("answer.json"))));
+    // Where processors may be kept awake, their speed is beside each record.
+    let timed = high[0].join("computation.json").exists();
+    assert_eq!((report["awake"].as_bool(), load["at_speed"].is_object()), (Some(timed), timed), "{report}");
     // A queue of half a second was measured as well.
     let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     assert!(folders.filter(|path| path.to_string_lossy().contains("-queue")).count() >= 1);

@@ -21,15 +21,10 @@ pub(super) struct AnsweredQuestion<'a> {
 }
 
 impl AnsweredQuestion<'_> {
-    /// The answer for the speed of the processors in each second of the load, by the time of a fixed computation then and in each second of
-    /// the full loads. `None` where it was not timed.
-    pub(super) fn at_speed(
-        &self,
-        full_s: &[Vec<f64>],
-        load_s: &[f64],
-        result: &TrialResult,
-    ) -> Option<AtSpeed> {
-        let slower = self.observed.slower(full_s, load_s)?;
+    /// The answer for the speed of the processors in each second of the load, by the time of a fixed computation then. `None` where it was
+    /// not timed.
+    pub(super) fn at_speed(&self, computation_s: &[f64], result: &TrialResult) -> Option<AtSpeed> {
+        let slower = self.observed.slower(computation_s)?;
         let mean_slower = mean(&slower);
         let question = Question { slower: Some(slower), ..self.question.clone() };
         // Every second counts, however many requests it has.
