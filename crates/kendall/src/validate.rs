@@ -67,7 +67,7 @@ pub(crate) struct ValidateOptions {
     timeout: Duration,
 
     /// Let processors sleep when they are idle. Without this they are kept awake, where that is permitted (root), because a processor
-    /// that slept is slower for a while, most of all on a virtual machine, by another share in each minute
+    /// that slept is slower for a while, most of all on a virtual machine
     #[arg(long)]
     let_sleep: bool,
 

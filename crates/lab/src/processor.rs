@@ -1,7 +1,7 @@
 //! Keeps processors awake while a server is loaded, and watches how fast they are.
 //!
-//! A processor that was idle is slower for a while. On a virtual machine the host gives its core to others meanwhile, so service takes up to
-//! a quarter longer at low loads than at full load, by another share in each minute, and no system reports that time as stolen.
+//! A processor that was idle is slower for a while. On a virtual machine, whose host probably gives an idle core to others, the same work
+//! took a fifth longer on an idle processor than on a busy one, by a share that changed from minute to minute. No time was reported as stolen.
 //!
 //! A fixed computation is timed again and again. Where another virtual machine uses the same core of the host, all that keeps the units of
 //! the core busy takes longer by a tenth to a third, for seconds. A computation in which each step waits for the one before hardly notices

@@ -41,7 +41,8 @@ use crate::trial_error::TrialError;
 const WARMUP: f64 = 0.1;
 /// A disturbed load is repeated this many times at most.
 const REPEATS: u32 = 2;
-/// Work that took longer than predicted, or less time, by this share makes a mean at 93 % of the capacity wrong by 14 %.
+/// A predicted load is repeated if work took longer than in the full loads, or less time, by more than this share, which makes a mean at
+/// 93 % of the capacity wrong by 14 %.
 const OTHER_SPEED: f64 = 0.01;
 /// The full load has this many times the users that keep the server busy, so that requests wait: whether a queue ends depends on what the
 /// server answers while there is one, which may be less.
