@@ -151,7 +151,7 @@ pub enum ConditionError {
     )]
     NothingToRetry,
     #[error(
-        "the sizes of batches must be from 1 to 1,000,000, and their probabilities positive and add up to 1"
+        "batch-size: each size must be from 1 to 1,000,000, and their probabilities positive and add up to 1"
     )]
     Batch,
     #[error(
@@ -373,7 +373,7 @@ mod tests {
             Batch::Listed { sizes: vec![(1, 0.5), (2, 0.4)] },
         ] {
             let odd = Conditions { batch: Some(batch), ..Conditions::default() };
-            assert!(refused(&odd, fifo).contains("sizes of batches"));
+            assert!(refused(&odd, fifo).contains("batch-size: each size"));
         }
     }
 
