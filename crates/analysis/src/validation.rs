@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use kendall_archive::{Build, Machine, read_json};
+use kendall_evidence::expect::ExpectationVerdict;
 use kendall_prediction::{BaselinePrediction, Prediction};
 use kendall_record::RecordError;
 use kendall_station::Estimate;
@@ -157,6 +158,17 @@ pub struct ValidationReport {
 }
 
 impl Compared {
+    /// Whether the prediction is as near to the measurement as this share; undecided where the noise of the measurement decides.
+    fn within(&self, share: f64) -> ExpectationVerdict {
+        if self.error.abs() <= share {
+            ExpectationVerdict::Met
+        } else if self.error_beyond_noise.abs() <= share {
+            ExpectationVerdict::Undecided
+        } else {
+            ExpectationVerdict::Failed
+        }
+    }
+
     /// A prediction and its measurement.
     pub fn new(quantity: impl Into<String>, predicted_s: Estimate, measured_s: Estimate) -> Self {
         let value_s = predicted_s.value;
@@ -275,6 +287,21 @@ impl ValidationReport {
     /// Every value that was predicted and measured.
     pub fn compared(&self) -> impl Iterator<Item = &Compared> {
         self.loads.iter().flat_map(|load| &load.compared)
+    }
+
+    /// Whether every mean and every p99 is as near to its prediction as this share; undecided where the noise of a measurement does not let
+    /// it be said.
+    pub fn within(&self, share: f64) -> ExpectationVerdict {
+        let judged = self.compared().filter(|compared| matches!(compared.quantity.as_str(), "mean" | "p99"));
+        let verdicts: Vec<ExpectationVerdict> = judged.map(|compared| compared.within(share)).collect();
+        let any = |verdict| verdicts.contains(&verdict);
+        if any(ExpectationVerdict::Failed) || !self.no_prediction.is_empty() {
+            ExpectationVerdict::Failed
+        } else if verdicts.is_empty() || any(ExpectationVerdict::Undecided) {
+            ExpectationVerdict::Undecided
+        } else {
+            ExpectationVerdict::Met
+        }
     }
 
     /// The same loads as predicted for the speed that the machine had meanwhile, without those for which it is unknown.

@@ -34,6 +34,8 @@ pub struct Experiment {
     /// The limit for a disturbed trial, which is repeated: the share of the machine that other programs and the host of a virtual
     /// machine took, beyond the usual share in the run.
     pub disturbed_over: f64,
+    /// Whether the processors of the machine are kept from sleeping during the run.
+    pub keep_awake: bool,
     /// The expectations of the system.
     pub expected: Vec<ExpectedAt>,
     /// The combination whose capacity is 100 %.

@@ -84,7 +84,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 20] = [
+        const KEYS: [&str; 21] = [
             "name",
             "question",
             "notes",
@@ -94,6 +94,7 @@ impl Reader<'_> {
             "repeats-at-most",
             "time-at-most",
             "disturbed-over",
+            "keep-awake",
             "calibrate",
             "seed",
             "system",
@@ -136,6 +137,7 @@ impl Reader<'_> {
             repeats: 1,
             precision: None,
             disturbed_over: self.disturbed_over(find("disturbed-over"))?,
+            keep_awake: self.keep_awake(find("keep-awake"))?,
             expected: Vec::new(),
             calibration: self.calibration(find("calibrate"))?,
             seed: whole("seed", 0, i64::MAX as u64)?,

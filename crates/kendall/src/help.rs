@@ -38,14 +38,14 @@ const GROUPS: &[(&str, &[Group])] = &[
             ("Load generator", &["timeout", "connections", "timing", "core", "generator-threads"]),
             ("Agents", &["agents", "agents_count", "nats-creds", "nats-ca"]),
             ("Checks", &["expect", "allow", "junit"]),
-            ("Server on this machine", &["probe", "profile"]),
+            ("Server on this machine", &["probe", "profile", "keep_awake"]),
             ("Output", &["record", "export", "otlp", "remote_write", "quiet", "json"]),
         ],
     ),
     (
         "run",
         &[
-            ("Run", &["results", "resume", "trust", "seed", "profile"]),
+            ("Run", &["results", "resume", "trust", "seed", "profile", "keep_awake"]),
             ("Checks", &["allow", "junit"]),
             ("Agents", &["agents", "agents_count", "nats-creds", "nats-ca"]),
             ("Output", &["export", "otlp", "remote_write", "open", "web", "json"]),

@@ -23,6 +23,7 @@ use kendall_report::export::suite::Suite;
 use kendall_stats::number::{percent, significant};
 use kendall_system::{Settings, Value, quoted};
 
+use crate::awake::AwakeOption;
 use crate::export::{self, Export};
 use crate::gate::Gate;
 use crate::interrupt::ctrl_c;
@@ -71,6 +72,9 @@ pub(crate) struct LoadOptions {
 
     #[command(flatten)]
     probe: ProbeOptions,
+
+    #[command(flatten)]
+    awake: AwakeOption,
 
     /// Record the run in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html; kendall report
     /// DIR prints it again
@@ -200,6 +204,7 @@ pub(crate) fn load(options: &LoadOptions) -> anyhow::Result<ExitCode> {
     let workload =
         (target.system.load)(target.address, &target.workload, seed).map_err(anyhow::Error::msg)?;
     options.record.as_deref().map_or(Ok(()), ensure_new)?;
+    let _awake = options.awake.keep()?;
     let cancel = ctrl_c()?;
     let servers = quiet::servers(target.address);
     if !(options.quiet || options.json) {
@@ -297,6 +302,9 @@ impl LoadOptions {
         }
         for expected in &self.expect {
             more += &format!(" --expect {}", quoted(&expected.to_string()));
+        }
+        if self.awake.is_given() {
+            more += " --keep-awake";
         }
         format!("{}{more}{} --seed {seed}", again(target, &self.asked, settings), self.probe)
     }

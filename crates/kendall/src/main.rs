@@ -1,5 +1,6 @@
 //! The command line of kendall: parses, calls the libraries, prints. It has no other logic.
 
+mod awake;
 mod check;
 mod compare;
 mod console;

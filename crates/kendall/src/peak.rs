@@ -13,6 +13,7 @@ use kendall_lab::{
 use kendall_station::Estimate;
 use kendall_stats::number::{rough_time, significant, time, time_with_interval};
 
+use crate::awake::AwakeOption;
 use crate::gate::Gate;
 use crate::options::{positive_time, share};
 use crate::target::{Target, TargetSettings};
@@ -56,6 +57,9 @@ pub(crate) struct PeakOptions {
     seed: Option<u64>,
 
     #[command(flatten)]
+    awake: AwakeOption,
+
+    #[command(flatten)]
     gate: Gate,
 
     /// Print JSON
@@ -80,6 +84,7 @@ pub(crate) fn peak(options: &PeakOptions) -> anyhow::Result<ExitCode> {
     if !options.json {
         quiet::warn(&plan.setting.servers);
     }
+    let _awake = options.awake.keep()?;
     let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
     let cancel = crate::interrupt::ctrl_c()?;
     let mut tell = |event: &Event<'_>| {

@@ -49,6 +49,10 @@ pub(crate) struct RunOptions {
     #[arg(long, conflicts_with = "resume")]
     profile: bool,
 
+    /// Keep the processors of this machine from sleeping meanwhile, which takes root, as keep-awake = true in the file
+    #[arg(long, conflicts_with = "resume")]
+    keep_awake: bool,
+
     /// Also write the results in the format of other tools; may be given several times: csv, json, parquet, hdr or openmetrics, or with
     /// a path as in csv=requests.csv
     #[arg(long, value_name = "FORMAT[=PATH]")]
@@ -92,6 +96,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
         (None, Some(file)) => {
             let mut experiment = kendall_experiment::read(file, SYSTEMS)?;
             experiment.seed = options.seed.or(experiment.seed);
+            experiment.keep_awake |= options.keep_awake;
             if options.profile {
                 experiment.probing = experiment.probing.with_profile();
             }

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use kendall_analysis::{Compared, ValidationReport};
-use kendall_evidence::expect::ExpectationVerdict;
-use kendall_lab::{PeakSetting, Validation, ValidationError, ValidationEvent, with_server};
+use kendall_analysis::ValidationReport;
+use kendall_lab::{PeakError, PeakSetting, Validation, ValidationError, ValidationEvent, with_server};
 use kendall_prediction::KnownStation;
 use kendall_report::{validation_text, write_validation_page};
-use kendall_stats::number::{self, significant};
+use kendall_stats::number;
 
 use crate::gate::Gate;
 use crate::interrupt::ctrl_c;
@@ -135,6 +134,8 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
             print::note(&format!("Interrupted; what was measured is in {}", folder.display()));
             return Ok(ExitCode::from(INTERRUPTED));
         }
+        // Nothing was measured yet that anything could be made of.
+        Err(ValidationError::Load(PeakError::Interrupted)) => return Ok(ExitCode::from(INTERRUPTED)),
         found => found?,
     };
     if options.json {
@@ -148,7 +149,7 @@ pub(crate) fn validate(options: &ValidateOptions) -> anyhow::Result<ExitCode> {
     if options.open {
         open(&page);
     }
-    Ok(ExitCode::from(options.gate.status(Some(verdict(&report, options.within)), true)))
+    Ok(ExitCode::from(options.gate.status(Some(report.within(options.within)), true)))
 }
 
 impl ValidateOptions {
@@ -185,66 +186,9 @@ impl ValidateOptions {
         };
         let mut tell = |event: &ValidationEvent<'_>| {
             if !self.json {
-                print::note(&line(event));
+                print::note(&event.to_string());
             }
         };
         validation.run(&mut tell, cancel)
-    }
-}
-
-/// Whether every mean and every p99 is as near to its prediction as accepted; undecided where the noise of a measurement does not let
-/// it be said.
-fn verdict(report: &ValidationReport, within: f64) -> ExpectationVerdict {
-    let judged = report.compared().filter(|compared| matches!(compared.quantity.as_str(), "mean" | "p99"));
-    let verdicts: Vec<ExpectationVerdict> = judged.map(|compared| judge(compared, within)).collect();
-    let any = |verdict| verdicts.contains(&verdict);
-    if any(ExpectationVerdict::Failed) || !report.no_prediction.is_empty() {
-        ExpectationVerdict::Failed
-    } else if verdicts.is_empty() || any(ExpectationVerdict::Undecided) {
-        ExpectationVerdict::Undecided
-    } else {
-        ExpectationVerdict::Met
-    }
-}
-
-/// A prediction against the measurement and its noise.
-fn judge(compared: &Compared, within: f64) -> ExpectationVerdict {
-    if compared.error.abs() <= within {
-        ExpectationVerdict::Met
-    } else if compared.error_beyond_noise.abs() <= within {
-        ExpectationVerdict::Undecided
-    } else {
-        ExpectationVerdict::Failed
-    }
-}
-
-/// What happens, as a line.
-fn line(event: &ValidationEvent<'_>) -> String {
-    match event {
-        ValidationEvent::Light(light) => {
-            let most = light.throughput_per_s.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-            let (users, per_s) = most.copied().unwrap_or_default();
-            format!(
-                "A request alone takes {}; with {users} users the server handles {}/s",
-                number::time(light.response_s),
-                significant(per_s, 3)
-            )
-        }
-        ValidationEvent::Round(round) => format!("Round {round} of low loads …"),
-        ValidationEvent::Repeated(name, why) => format!("  … {name} again, because {why}"),
-        ValidationEvent::Predicted(predicted) => format!(
-            "{} of the capacity, {}/s: predicted at {} (BLAKE3 {}…); measuring …",
-            number::percent(predicted.share),
-            significant(predicted.prediction.rate_per_s, 4),
-            predicted.written_utc,
-            &predicted.blake3[..16]
-        ),
-        ValidationEvent::Measured(validated) => {
-            let compared = validated
-                .compared
-                .iter()
-                .map(|compared| format!("{} {:+.0} %", compared.quantity, 100.0 * compared.error));
-            format!("  predicted less measured: {}", compared.collect::<Vec<_>>().join(", "))
-        }
     }
 }

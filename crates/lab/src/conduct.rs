@@ -19,6 +19,7 @@ use kendall_system::{Home, Value};
 use crate::lab::{Lab, LabError, RunEnd};
 use crate::link::Bed;
 use crate::live::Live;
+use crate::processor::Awake;
 use crate::sequence::{Next, next};
 use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
@@ -38,6 +39,8 @@ impl Lab {
     /// Fails where a server or the record fails; finished trials are kept.
     pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<RunEnd, LabError> {
         let _alone = self.alone()?;
+        let awake = self.run.experiment().keep_awake.then(Awake::keep);
+        let _awake = awake.transpose().map_err(LabError::Awake)?;
         // This needs a process with a single thread.
         let bed = self.lay(program)?;
         let mut view = View::new(Live::start(self.run.folder().into(), self.run.trials_done()));

@@ -35,6 +35,8 @@ pub enum LabError {
         "agents cannot send over an emulated link, whose one end is this process; leave out [link], or --agents"
     )]
     AgentsOverLink,
+    #[error("keep-awake: the processors cannot be kept from sleeping ({0}); be root, or leave it out")]
+    Awake(io::Error),
     #[error("another kendall is running in {}; wait for it, or stop it", .0.display())]
     Busy(PathBuf),
 }

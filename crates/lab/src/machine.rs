@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::processor::longer_after_sleep;
+
+/// A processor that slept is slower if work takes this much longer on it: less is within the noise of the test.
+const SLOWER: f64 = 0.05;
+
 /// One property of a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offer {
@@ -18,7 +23,7 @@ pub struct Offer {
     pub advice: Option<String>,
 }
 
-/// Inspects this machine. Takes about a tenth of a second, because it tests the timer.
+/// Inspects this machine. Takes about two seconds, in which it tests the timer and lets a processor sleep and work in turns.
 pub fn inspect() -> Vec<Offer> {
     vec![
         cores(),
@@ -26,6 +31,7 @@ pub fn inspect() -> Vec<Offer> {
         memory(),
         clock(),
         timer(),
+        sleep(),
         open_files(),
         ports(),
         privileges(),
@@ -129,6 +135,18 @@ fn timer() -> Offer {
         format!("wakes {p50} µs late (median), {p99} µs (worst of 50)"),
         (p99 > 2_000).then_some(advice),
     )
+}
+
+/// How much slower a processor is that slept.
+fn sleep() -> Offer {
+    let longer = longer_after_sleep();
+    let found = match longer > SLOWER {
+        true => format!("the same work takes {:.0} % longer on a processor that slept", longer * 100.0),
+        false => "a processor that slept is as fast as a busy one".into(),
+    };
+    let advice = "a server at low load takes longer for each request; keep processors awake with --keep-awake, as root, or boot \
+                  with idle=poll";
+    offer("sleep", found, (longer > SLOWER).then_some(advice))
 }
 
 fn open_files() -> Offer {

@@ -9,7 +9,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -26,28 +26,37 @@ use crate::surroundings::LoadedServers;
 const EVERY: Duration = Duration::from_millis(50);
 /// A computation has this many parts of some 10 µs, of which the median counts: interrupts lengthen a few of them.
 const PARTS: usize = 21;
+/// How often a processor sleeps and works in turns, to compare how fast it is after each.
+const TURNS: u32 = 20;
 const STEPS: u32 = 1_000;
 const CALLS: u32 = 25;
 /// The lowest priority: the server runs first.
 const NICE: i32 = 19;
 
 /// While it lives, no processor of this machine sleeps: each polls for work when it has none.
-pub(crate) struct Awake {
+#[derive(Debug)]
+pub struct Awake {
     /// The kernel holds to what is written into it until it is closed (Linux, Documentation/power/pm_qos_interface.rst).
     _latency: File,
 }
 
 impl Awake {
-    /// `None` where that is not permitted, which usually takes root, and where the kernel does not choose how processors idle.
-    pub(crate) fn keep() -> Option<Self> {
-        let driver = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver").ok()?;
-        if driver.trim() == "none" {
-            return None;
+    /// Keeps the processors awake from now on.
+    ///
+    /// # Errors
+    /// Fails where that is not permitted, which usually takes root, and where the kernel does not choose how processors idle.
+    pub fn keep() -> io::Result<Self> {
+        let driver = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver");
+        if driver.is_ok_and(|driver| driver.trim() == "none") {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the kernel does not choose how processors idle",
+            ));
         }
-        let mut latency = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
+        let mut latency = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
         // The longest time in microseconds until a processor works again.
-        latency.write_all(&0_i32.to_ne_bytes()).ok()?;
-        Some(Self { _latency: latency })
+        latency.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Self { _latency: latency })
     }
 }
 
@@ -125,6 +134,21 @@ fn on_core(core: usize) -> Option<(Sender<()>, JoinHandle<Vec<Timed>>)> {
     Some((stop, thread))
 }
 
+/// By which share the computation takes longer on a processor that slept than on one that was busy: medians of several, in turns.
+pub(crate) fn longer_after_sleep() -> f64 {
+    let (mut slept_s, mut busy_s) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        thread::sleep(EVERY);
+        slept_s.push(computation_s());
+        let begin = Instant::now();
+        while begin.elapsed() < EVERY {
+            black_box(computation_s());
+        }
+        busy_s.push(computation_s());
+    }
+    median(&slept_s) / median(&busy_s) - 1.0
+}
+
 /// The processor time of a fixed computation, in seconds, without interrupts.
 fn computation_s() -> f64 {
     let now_s = || {
@@ -151,6 +175,8 @@ fn computation_s() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -162,6 +188,18 @@ mod tests {
         assert!(computation_s > 1e-6 && computation_s < 1.0, "{computation_s}");
         let nowhere = ProcessorWatch::start(&LoadedServers::Known(Vec::new())).stop();
         assert_eq!((nowhere.median_s(), nowhere.by_second(0.0)), (None, Vec::new()));
+    }
+
+    /// Read, the device has the lowest bound that any program holds (Linux, Documentation/power/pm_qos_interface.rst).
+    #[test]
+    fn processors_are_awake_as_long_as_they_are_kept() {
+        let _awake = match Awake::keep() {
+            Ok(awake) => awake,
+            Err(error) => return eprintln!("skipped: processors cannot be kept awake here ({error})"),
+        };
+        let mut bound_us = [1; 4];
+        File::open("/dev/cpu_dma_latency").unwrap().read_exact(&mut bound_us).unwrap();
+        assert_eq!(i32::from_ne_bytes(bound_us), 0);
     }
 
     #[test]

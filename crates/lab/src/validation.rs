@@ -6,6 +6,7 @@
 //! depend on any response time.
 
 mod compare;
+mod event;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use kendall_stats::random::{Purpose, derive, shuffle, stream};
 use kendall_system::{Home, Settings, Value};
 
 use compare::{AnsweredQuestion, compared, low_load};
+pub use event::ValidationEvent;
 
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
@@ -86,21 +88,6 @@ pub struct Validation<'a> {
     pub keep_awake: bool,
     /// The new folder for records and predictions.
     pub folder: &'a Path,
-}
-
-/// An event during a validation.
-#[derive(Debug)]
-pub enum ValidationEvent<'a> {
-    /// The throughput of closed populations is known.
-    Light(&'a LightLoad),
-    /// A round of low loads begins, the first being 1.
-    Round(u32),
-    /// A load was disturbed and is made again; its name, and what disturbed it.
-    Repeated(&'a str, &'a str),
-    /// A prediction is on disk.
-    Predicted(&'a Predicted),
-    /// The load of the prediction was measured.
-    Measured(&'a Validated),
 }
 
 /// The reason why a validation ended.
@@ -187,7 +174,7 @@ impl Validation<'_> {
         cancel: &AtomicBool,
     ) -> Result<ValidationReport, ValidationError> {
         let started_utc = utc_now();
-        let awake = if self.keep_awake { Awake::keep() } else { None };
+        let awake = self.keep_awake.then(Awake::keep).and_then(Result::ok);
         let light = light_load(self.workload, self.setting, LIGHT_ANSWERS, cancel)?;
         tell(&ValidationEvent::Light(&light));
         // A server that does not answer leaves no folder.
@@ -376,8 +363,13 @@ impl<'a> Series<'a> {
             self.undisturbed(&name, arriving, self.of.high_duration, &other_speed, tell)?;
         let closed = &light.throughput_per_s;
         let capacity_per_s = capacity_per_s.value;
-        let answered =
-            AnsweredQuestion { predictor: &predictor, observed: &observed, closed, question, capacity_per_s };
+        let answered = AnsweredQuestion {
+            observed: &observed,
+            closed,
+            question,
+            seed: self.of.setting.seed,
+            capacity_per_s,
+        };
         Ok(Ok(Validated {
             compared: compared(&predicted.prediction, &result),
             at_speed: answered.at_speed(&times.by_second(0.0), &result),

@@ -33,20 +33,30 @@ impl LevelLaw {
             candidate.implied_s(block, &observed.conditions())
         };
         let implied: Vec<Vec<f64>> = level.blocks.iter().map(of_block).collect();
-        let times_s = std::iter::zip(&level.blocks, &implied);
-        let times_s: Vec<_> =
-            times_s.map(|(block, implied)| block.means_by_second(&implied[block.first..])).collect();
+        let slower: Vec<Vec<f64>> = level.blocks.iter().map(|block| observed.slower_in(block)).collect();
+        // The end of a load is no whole second.
+        let slower_in = |at: usize, second: usize| {
+            let slower: &[f64] = &slower[at];
+            slower.get(second).or_else(|| slower.last()).copied().unwrap_or(1.0)
+        };
+        let times_s = std::iter::zip(&level.blocks, &implied).enumerate();
+        let times_s: Vec<Vec<f64>> = times_s
+            .map(|(at, (block, implied))| {
+                let means_s = block.means_by_second(&implied[block.first..]).into_iter().enumerate();
+                means_s.map(|(second, mean_s)| mean_s / slower_in(at, second)).collect()
+            })
+            .collect();
         let slowness = slowness(&times_s);
-        let slower: Vec<f64> = level.blocks.iter().map(|block| observed.slower_in(block)).collect();
         let (mut services_s, mut steady_s) = (Vec::new(), Vec::new());
         let (mut classes, mut ends) = (Vec::new(), Vec::new());
         for (at, range) in &level.chunks {
             let block = &level.blocks[*at];
             let requests = &block.counted()[range.clone()];
             for (request, service_s) in std::iter::zip(requests, &implied[*at][block.first + range.start..]) {
-                let service_s = service_s / slower[*at];
+                let second = block.second(request);
+                let service_s = service_s / slower_in(*at, second);
                 services_s.push(service_s);
-                steady_s.push(service_s / slowness[*at].get(block.second(request)).unwrap_or(&1.0));
+                steady_s.push(service_s / slowness[*at].get(second).unwrap_or(&1.0));
                 classes.push(request.class);
             }
             ends.push(services_s.len());

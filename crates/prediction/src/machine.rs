@@ -1,20 +1,57 @@
 //! The speed of the machine in each second, as a fixed computation measured it, and how much service depends on it.
 
 use crate::block::Block;
-use crate::observed::Observed;
+use crate::observed::{Capacity, Observed};
 
 /// What the time of a fixed computation says of service.
 struct Speed {
-    /// Its logarithm in the full loads, in which each counts half as much as the next, as in the capacity.
-    usual: f64,
     /// The elasticity of service.
     depends: f64,
+    /// The logarithm of a computation in each second of the full loads, and that of the time between two answers, less what the elasticity
+    /// explains.
+    seconds: Vec<(f64, f64)>,
+    /// What the logarithm of service would be in the full loads, in which each counts half as much as the next, as in the capacity.
+    usual: f64,
 }
 
 impl Speed {
+    /// From the logarithms of the computations and of the times between two answers in each second of each full load, in the order of
+    /// measuring.
+    fn of(loads: &[(Vec<f64>, Vec<f64>)]) -> Option<Self> {
+        let seconds = loads.iter().flat_map(|(computation, gaps)| std::iter::zip(computation, gaps));
+        let seconds: Vec<(f64, f64)> = seconds.map(|(computation, gap)| (*computation, *gap)).collect();
+        let depends = dependence(&seconds);
+        let left: Vec<f64> = seconds.iter().map(|(computation, gap)| gap - depends * computation).collect();
+        let mean_left = if left.is_empty() { 0.0 } else { kendall_stats::mean(&left) };
+        let seconds =
+            std::iter::zip(seconds, left).map(|(second, left)| (second.0, left - mean_left)).collect();
+        let speed = Self { depends, seconds, usual: 0.0 };
+        let of_load = |computation: &Vec<f64>| {
+            kendall_stats::mean(&computation.iter().map(|log| speed.service(*log)).collect::<Vec<_>>())
+        };
+        let usual = loads.iter().map(|(computation, _)| of_load(computation)).reduce(f64::midpoint)?;
+        Some(Self { usual, ..speed })
+    }
+
+    /// The logarithm of service for that of a computation: what the elasticity says, and by how much the seconds of about that speed differ
+    /// from it on average.
+    fn service(&self, log_computation: f64) -> f64 {
+        /// Seconds whose computations differ by this share are of about the same speed.
+        const ALIKE: f64 = 0.03;
+        /// The elasticity counts as much as this many seconds of the same speed.
+        const BELIEVED: f64 = 3.0;
+        let (mut sum, mut count) = (0.0, BELIEVED);
+        for (computation, left) in &self.seconds {
+            let weight = libm::exp(-0.5 * ((computation - log_computation) / ALIKE).powi(2));
+            sum += weight * left;
+            count += weight;
+        }
+        self.depends * log_computation + sum / count
+    }
+
     /// How many times as long as in the full loads work takes.
     fn slower(&self, log_computation: f64) -> f64 {
-        libm::exp(self.depends * (log_computation - self.usual))
+        libm::exp(self.service(log_computation) - self.usual)
     }
 }
 
@@ -27,10 +64,37 @@ impl Observed {
         Some(logs(computation_s).into_iter().map(|log| speed.slower(log)).collect())
     }
 
-    /// How many times as long as in the full loads work took in these requests, by the computations beside them; 1 where none was timed.
-    pub(crate) fn slower_in(&self, block: &Block) -> f64 {
-        let speed = self.speed().filter(|_| !block.computation_s.is_empty());
-        speed.map_or(1.0, |speed| speed.slower(kendall_stats::mean(&logs(&block.computation_s))))
+    /// How many times as long as in the full loads work took in each second of these requests, by the computations beside them: in all of
+    /// them the same, if the machine may change its speed; nothing where none was timed.
+    pub(crate) fn slower_in(&self, block: &Block) -> Vec<f64> {
+        let Some(slower) = self.slower(&block.computation_s) else { return Vec::new() };
+        let whole = libm::exp(kendall_stats::mean(&logs(&slower)));
+        if self.one_speed { slower } else { vec![whole; slower.len()] }
+    }
+
+    /// The server on a machine that has the same speed in every second, that of the full loads: what the computations say of the speed is
+    /// taken out of the measurements. `None` where nothing was timed.
+    #[must_use]
+    pub fn at_one_speed(&self) -> Option<Self> {
+        let speed = self.speed()?;
+        let steady = |(gaps_s, computation_s): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
+            let slower =
+                logs(computation_s).into_iter().map(|log| speed.slower(log)).chain(std::iter::repeat(1.0));
+            std::iter::zip(gaps_s, slower).map(|(gap_s, slower)| gap_s / slower).collect()
+        };
+        let gaps_s: Vec<Vec<f64>> = std::iter::zip(&self.gaps_s, &self.computation_s).map(steady).collect();
+        let per_s: Vec<f64> = gaps_s
+            .iter()
+            .filter(|gaps_s| !gaps_s.is_empty())
+            .map(|gaps_s| 1.0 / kendall_stats::mean(gaps_s))
+            .collect();
+        let mean_per_s = kendall_stats::mean(&per_s);
+        let relative_sd = kendall_stats::variance(&per_s).sqrt() / mean_per_s;
+        let capacity = self.capacity.map(|capacity| match per_s.len() {
+            0 | 1 => capacity,
+            n => Capacity { per_s: mean_per_s, relative_sd, blocks: n as u32, ..capacity },
+        });
+        Some(Self { capacity, gaps_s, one_speed: true, ..self.clone() })
     }
 
     fn speed(&self) -> Option<Speed> {
@@ -39,11 +103,7 @@ impl Observed {
             .filter(|(computation_s, _)| !computation_s.is_empty())
             .map(|(computation_s, gaps_s)| (logs(computation_s), logs(gaps_s)))
             .collect();
-        let usual =
-            timed.iter().map(|(computation, _)| kendall_stats::mean(computation)).reduce(f64::midpoint)?;
-        let seconds: Vec<(f64, f64)> =
-            timed.into_iter().flat_map(|(computation, gaps)| std::iter::zip(computation, gaps)).collect();
-        Some(Speed { usual, depends: dependence(&seconds) })
+        Speed::of(&timed)
     }
 }
 

@@ -152,6 +152,8 @@ pub struct Observed {
     pub(crate) gaps_s: Vec<Vec<f64>>,
     /// The mean time of a fixed computation in each second of the same loads.
     pub(crate) computation_s: Vec<Vec<f64>>,
+    /// Whether the machine is taken to have the same speed in every second.
+    pub(crate) one_speed: bool,
     /// Closed populations larger than those of the full loads, ascending.
     pub(crate) queues: Vec<Queue>,
 }
@@ -239,7 +241,18 @@ impl Observed {
         } else {
             let (closed, full_users, full) = (Vec::new(), None, Vec::new());
             let (gaps_s, computation_s, queues) = (Vec::new(), Vec::new(), Vec::new());
-            Ok(Self { levels, capacity, known, closed, full_users, full, gaps_s, computation_s, queues })
+            Ok(Self {
+                levels,
+                capacity,
+                known,
+                closed,
+                full_users,
+                full,
+                gaps_s,
+                computation_s,
+                one_speed: false,
+                queues,
+            })
         }
     }
 

@@ -15,6 +15,7 @@ impl Experiment {
             format!("repeats = {}", self.repeats),
             format!("calibrate = {}", quoted(self.calibration.name())),
             format!("disturbed-over = {}", quoted(&percent(self.disturbed_over))),
+            format!("keep-awake = {}", self.keep_awake),
         ];
         if let Some(precision) = &self.precision {
             lines.push(format!("precision = {}", quoted(&percent(precision.relative))));

@@ -1,4 +1,5 @@
-//! The settings of trust in an experiment file: the width of intervals, the limit for a disturbed trial, and expectations.
+//! The settings of trust in an experiment file: the width of intervals, the limit for a disturbed trial, whether processors may sleep, and
+//! expectations.
 
 use std::time::Duration;
 
@@ -66,6 +67,14 @@ impl Reader<'_> {
 
     pub(super) fn disturbed_over(&self, item: Option<&Spanned<DeValue<'_>>>) -> Result<f64, Fault> {
         item.map_or(Ok(DISTURBED_OVER), |item| self.share("disturbed-over", item, 1.0))
+    }
+
+    pub(super) fn keep_awake(&self, item: Option<&Spanned<DeValue<'_>>>) -> Result<bool, Fault> {
+        match item.map(|item| (item.get_ref(), item.span())) {
+            None => Ok(false),
+            Some((DeValue::Boolean(awake), _)) => Ok(*awake),
+            Some((_, place)) => Err(self.fault(place, "keep-awake must be true or false")),
+        }
     }
 
     /// The expectations: one section for all combinations, or a list of sections, each with optional levels `at` which it

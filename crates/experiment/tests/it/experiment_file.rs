@@ -83,6 +83,7 @@ precision-of = "p99"
 repeats-at-most = 12
 time-at-most = "20m"
 disturbed-over = "5%"
+keep-awake = true
 
 [system]
 name = "search"
@@ -109,6 +110,7 @@ fn a_precision_and_expectations_are_read_and_written_out() {
     assert_eq!((precision.relative, precision.repeats_at_most, experiment.repeats), (0.04, 12, 6));
     assert_eq!(precision.time_at_most, Some(std::time::Duration::from_secs(1200)));
     assert!((experiment.disturbed_over - 0.05).abs() < 1e-12);
+    assert!(experiment.keep_awake);
     let of = |combination: usize| {
         let combination = &experiment.combinations()[combination];
         let expected = experiment.expected.iter().filter(|expected| expected.holds_for(combination));
@@ -132,6 +134,7 @@ fn faults_of_trust_name_what_is_wrong() {
         assert!(why.contains("precision-of must be mean") && why.contains(quantile), "{why}");
     }
     assert!(fault("precision = \"4%\"", "").contains("has no effect without a precision"));
+    assert!(fault("= true", "= \"yes\"").contains("keep-awake must be true or false"));
     assert!(fault("at-most = 12", "at-most = 3").contains("less than the 6 repeats"));
     assert!(fault("workers = 2", "workers = 3").contains("no workers 3"));
     assert!(fault("p99 = \"<50ms\"", "p99 = \"50ms\"").contains("p99 must be a limit"));

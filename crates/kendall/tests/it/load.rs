@@ -1,5 +1,6 @@
 //! `kendall load` and what it leaves, against a real server.
 
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -55,6 +56,23 @@ fn the_score_and_the_classes_are_those_of_the_record() {
     let shown = text(&kendall().arg("report").arg(&record).output().unwrap());
     for part in ["right answers            100 %", "score", "priority 2 "] {
         assert!(shown.contains(part), "{part} is missing in:\n{shown}");
+    }
+}
+
+/// Where processors may be kept awake, the command that repeats the load does so as well; elsewhere it says what is missing.
+#[test]
+fn processors_are_kept_awake_or_it_says_why_not() {
+    let server = Served::new(&["reverse", "--workers", "1"]);
+    let output = load(&server, &["--seed", "7", "--json", "--keep-awake"]);
+    if OpenOptions::new().write(true).open("/dev/cpu_dma_latency").is_ok() {
+        let again = json(&output)["again"].as_str().unwrap().to_owned();
+        assert!(again.ends_with("--keep-awake --seed 7"), "{again}");
+    } else {
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && words.contains("--keep-awake: the processors cannot be kept"),
+            "{words}"
+        );
     }
 }
 

@@ -59,7 +59,8 @@ fn records_of_low_loads_predict_a_high_one() {
         let ask = |more: &[&str]| kendall().args(words(more)).output().unwrap();
         let found = json(&ask(&["--rate", "170", "--slo", "mean<20ms", "--json"]));
         let distribution = &found["distribution"];
-        let number = |value: &Value| value.as_f64().unwrap();
+        // A disturbed machine may leave a figure out.
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
         let mean_s = number(&distribution["mean_s"]["value"]);
         let capacity_per_s = number(&distribution["capacity_per_s"]["value"]);
         let servers = distribution["stations"][0]["servers"].as_u64();

@@ -11,33 +11,35 @@ const COMPARED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// A question that was answered before the load, and all that is needed to answer it for another speed.
 pub(super) struct AnsweredQuestion<'a> {
-    pub(super) predictor: &'a Predictor,
     pub(super) observed: &'a Observed,
     /// Closed populations: users and requests per second.
     pub(super) closed: &'a [(u32, f64)],
     pub(super) question: Question,
+    pub(super) seed: u64,
     /// As it was predicted.
     pub(super) capacity_per_s: f64,
 }
 
 impl AnsweredQuestion<'_> {
-    /// The answer for the speed of the processors in each second of the load, by the time of a fixed computation then. `None` where it was
-    /// not timed.
+    /// The answer for the speed of the processors in each second of the load, by the time of a fixed computation then, which is taken out of
+    /// the loads before it as well. `None` where it was not timed.
     pub(super) fn at_speed(&self, computation_s: &[f64], result: &TrialResult) -> Option<AtSpeed> {
-        let slower = self.observed.slower(computation_s)?;
+        let (observed, slower) = (self.observed.at_one_speed()?, self.observed.slower(computation_s)?);
         let mean_slower = mean(&slower);
         let question = Question { slower: Some(slower), ..self.question.clone() };
         // Every second counts, however many requests it has.
         let effort = Effort { most_simulated: question.requests, ..Effort::FULL };
-        let prediction = self.predictor.predict_within(&question, effort, &QUANTILES).ok()?;
+        let predictor = Predictor::new(&observed, self.seed);
+        let prediction = predictor.predict_within(&question, effort, &QUANTILES).ok()?;
         let slowed = |simple: BaselinePrediction| BaselinePrediction {
             mean_s: simple.mean_s.map(|mean_s| mean_s * mean_slower),
             p99_s: simple.p99_s.map(|p99_s| p99_s * mean_slower),
             ..simple
         };
         let rate_per_s = question.rate_per_s * mean_slower;
-        let baselines = if rate_per_s < self.capacity_per_s {
-            self.observed.baselines(rate_per_s, self.capacity_per_s, self.closed)
+        let capacity_per_s = observed.capacity().map_or(self.capacity_per_s, |capacity| capacity.per_s);
+        let baselines = if rate_per_s < capacity_per_s {
+            observed.baselines(rate_per_s, capacity_per_s, self.closed)
         } else {
             // None of them knows an overload that ends.
             Vec::new()
