@@ -39,6 +39,11 @@ pub enum Precision {
     TwoMoments,
 }
 
+/// The squared coefficient of variation; 0 where all times are 0, as those of work that takes the server no time.
+pub(crate) fn scv(variance: f64, mean: f64) -> f64 {
+    if mean > 0.0 { variance / (mean * mean) } else { 0.0 }
+}
+
 impl Observed<'_> {
     /// Mean and variation of the service times, where the server reported them.
     pub fn service(&self) -> Option<ServiceSeen> {
@@ -48,7 +53,7 @@ impl Observed<'_> {
         }
         let mean_s = self.services_s.iter().sum::<f64>() / n as f64;
         let variance = self.services_s.iter().map(|s| (s - mean_s).powi(2)).sum::<f64>() / n as f64;
-        Some(ServiceSeen { mean_s, scv: variance / (mean_s * mean_s), n: n as u64 })
+        Some(ServiceSeen { mean_s, scv: scv(variance, mean_s), n: n as u64 })
     }
 
     /// The stations to compare with, each once: those of the file, or the one that the settings describe. One that names no
@@ -309,6 +314,13 @@ mod tests {
         assert!(
             seen.station(&"M/M/1/∞/7".parse().unwrap(), Precision::Full).unwrap_err().contains("5 users")
         );
+    }
+
+    #[test]
+    fn work_that_takes_no_time_does_not_vary() {
+        let poisson = Arrivals::poisson(0.5);
+        let seen = Observed { services_s: &[0.0; 3], ..observed(&poisson, Discipline::Fifo, &[]) };
+        assert_eq!(seen.service(), Some(ServiceSeen { mean_s: 0.0, scv: 0.0, n: 3 }));
     }
 
     #[test]

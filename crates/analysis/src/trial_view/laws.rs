@@ -5,6 +5,7 @@ use kendall_station::{Arrivals, Law};
 use kendall_stats::number::{significant, time};
 use kendall_stats::{dispersion_index, mean, variance};
 
+use crate::models::scv;
 use crate::report::trial_view::{AgainstLaw, Dispersion};
 use crate::thin::{evenly, sorted};
 use crate::trial_view::rows::{Rows, seconds};
@@ -52,7 +53,7 @@ fn against(sorted_s: &[f64], law: Law) -> Option<AgainstLaw> {
         law: words(&law),
         law_scv: law.scv(),
         n: n as u64,
-        scv: variance(sorted_s) / mean(sorted_s).powi(2),
+        scv: scv(variance(sorted_s), mean(sorted_s)),
         pairs_s: places.into_iter().map(pair).collect(),
         expected_s: EXPECTED_AT.iter().filter_map(|&p| expected(&law, n as f64, p)).collect(),
     })
