@@ -2,6 +2,7 @@
 
 use crate::block::Block;
 use crate::candidate::Candidate;
+use crate::machine::Slower;
 use crate::observed::{Level, Observed};
 use crate::spells::slowness;
 
@@ -33,17 +34,12 @@ impl LevelLaw {
             candidate.implied_s(block, &observed.conditions())
         };
         let implied: Vec<Vec<f64>> = level.blocks.iter().map(of_block).collect();
-        let slower: Vec<Vec<f64>> = level.blocks.iter().map(|block| observed.slower_in(block)).collect();
-        // The end of a load is no whole second.
-        let slower_in = |at: usize, second: usize| {
-            let slower: &[f64] = &slower[at];
-            slower.get(second).or_else(|| slower.last()).copied().unwrap_or(1.0)
-        };
+        let slower: Vec<Slower> = level.blocks.iter().map(|block| observed.slower_in(block)).collect();
         let times_s = std::iter::zip(&level.blocks, &implied).enumerate();
         let times_s: Vec<Vec<f64>> = times_s
             .map(|(at, (block, implied))| {
                 let means_s = block.means_by_second(&implied[block.first..]).into_iter().enumerate();
-                means_s.map(|(second, mean_s)| mean_s / slower_in(at, second)).collect()
+                means_s.map(|(second, mean_s)| mean_s / slower[at].at(second)).collect()
             })
             .collect();
         let slowness = slowness(&times_s);
@@ -54,7 +50,7 @@ impl LevelLaw {
             let requests = &block.counted()[range.clone()];
             for (request, service_s) in std::iter::zip(requests, &implied[*at][block.first + range.start..]) {
                 let second = block.second(request);
-                let service_s = service_s / slower_in(*at, second);
+                let service_s = service_s / slower[*at].at(second);
                 services_s.push(service_s);
                 steady_s.push(service_s / slowness[*at].get(second).unwrap_or(&1.0));
                 classes.push(request.class);

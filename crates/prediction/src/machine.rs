@@ -55,6 +55,16 @@ impl Speed {
     }
 }
 
+/// How many times as long as in the full loads work took in each second of a load.
+pub(crate) struct Slower(Vec<f64>);
+
+impl Slower {
+    /// The end of a load, which is no whole second, is as the second before.
+    pub(crate) fn at(&self, second: usize) -> f64 {
+        self.0.get(second).or_else(|| self.0.last()).copied().unwrap_or(1.0)
+    }
+}
+
 impl Observed {
     /// How many times as long as in the full loads work takes in each second of another load, by the processor time of a fixed
     /// computation in it. How much service depends on that speed is fitted to the answers of the full loads. `None` where nothing was
@@ -65,24 +75,20 @@ impl Observed {
     }
 
     /// How many times as long as in the full loads work took in each second of these requests, by the computations beside them: in all of
-    /// them the same, if the machine may change its speed; nothing where none was timed.
-    pub(crate) fn slower_in(&self, block: &Block) -> Vec<f64> {
-        let Some(slower) = self.slower(&block.computation_s) else { return Vec::new() };
+    /// them the same, if the machine may change its speed; as long as in the full loads where none was timed.
+    pub(crate) fn slower_in(&self, block: &Block) -> Slower {
+        let Some(slower) = self.slower(&block.computation_s) else { return Slower(Vec::new()) };
         let whole = libm::exp(kendall_stats::mean(&logs(&slower)));
-        if self.one_speed { slower } else { vec![whole; slower.len()] }
+        Slower(if self.one_speed { slower } else { vec![whole; slower.len()] })
     }
 
     /// The server on a machine that has the same speed in every second, that of the full loads: what the computations say of the speed is
     /// taken out of the measurements. `None` where nothing was timed.
     #[must_use]
     pub fn at_one_speed(&self) -> Option<Self> {
-        let speed = self.speed()?;
-        let steady = |(gaps_s, computation_s): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
-            let slower =
-                logs(computation_s).into_iter().map(|log| speed.slower(log)).chain(std::iter::repeat(1.0));
-            std::iter::zip(gaps_s, slower).map(|(gap_s, slower)| gap_s / slower).collect()
-        };
-        let gaps_s: Vec<Vec<f64>> = std::iter::zip(&self.gaps_s, &self.computation_s).map(steady).collect();
+        self.speed()?;
+        let steady = Self { one_speed: true, ..self.clone() };
+        let gaps_s = steady.full_gaps_s();
         let per_s: Vec<f64> = gaps_s
             .iter()
             .filter(|gaps_s| !gaps_s.is_empty())
@@ -94,7 +100,19 @@ impl Observed {
             0 | 1 => capacity,
             n => Capacity { per_s: mean_per_s, relative_sd, blocks: n as u32, ..capacity },
         });
-        Some(Self { capacity, gaps_s, one_speed: true, ..self.clone() })
+        Some(Self { capacity, ..steady })
+    }
+
+    /// The mean time between two answers in each second of the full loads, the last of them first: at one speed, if the machine is taken to
+    /// have one.
+    pub(crate) fn full_gaps_s(&self) -> Vec<Vec<f64>> {
+        let Some(speed) = self.speed().filter(|_| self.one_speed) else { return self.gaps_s.clone() };
+        let steady = |(gaps_s, computation_s): (&Vec<f64>, &Vec<f64>)| {
+            let slower = logs(computation_s).into_iter().map(|log| speed.slower(log));
+            let slower = slower.chain(std::iter::repeat(1.0));
+            std::iter::zip(gaps_s, slower).map(|(gap_s, slower)| gap_s / slower).collect()
+        };
+        std::iter::zip(&self.gaps_s, &self.computation_s).map(steady).collect()
     }
 
     fn speed(&self) -> Option<Speed> {

@@ -62,7 +62,7 @@ pub(crate) struct Posterior<'a> {
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
         let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.capacity_sd())).powi(2);
-        let full_slowness = slowness(&observed.gaps_s);
+        let full_slowness = slowness(&observed.full_gaps_s());
         let mut posterior =
             Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, full_slowness, seed };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));

@@ -12,7 +12,7 @@ use kendall_evidence::Visit;
 use kendall_stats::random::{Purpose, stream};
 
 use crate::law::Fitted;
-use crate::observed::{Conditions, Full, Level, Observed};
+use crate::observed::{Full, Level, Observed};
 use crate::services::Services;
 
 /// How many times the held-out load goes through a candidate.
@@ -119,9 +119,7 @@ fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -
     let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
     let mean_s = path.service_s(level.rate_per_s);
     let members: Vec<Vec<Vec<f64>>> = (0..MEMBERS)
-        .map(|member| {
-            member_responses_s(fitted, &observed.conditions(), level, &services, mean_s, member as u64)
-        })
+        .map(|member| member_responses_s(fitted, observed, level, &services, mean_s, member as u64))
         .collect();
     let (mut scores, mut ratios) = (Vec::new(), Vec::new());
     for (block, range) in &level.chunks {
@@ -143,10 +141,10 @@ fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -
     (scores, ratios)
 }
 
-/// Responses of the counted requests of each block of a level, with service times drawn from `services`.
+/// Responses of the counted requests of each block of a level, with service times drawn from `services`, at the speed that the machine had.
 fn member_responses_s(
     fitted: &Fitted,
-    conditions: &Conditions<'_>,
+    observed: &Observed,
     level: &Level,
     services: &Services,
     mean_s: f64,
@@ -161,7 +159,11 @@ fn member_responses_s(
             .map(|request| Visit { arrival_s: request.sent_s, service_s: 0.0, class: 0 })
             .collect();
         services.draw(mean_s, &mut rng, &mut visits);
-        let mut all_s = fitted.candidate.responses_s(&visits, conditions);
+        let slower = observed.slower_in(block);
+        for (visit, request) in std::iter::zip(&mut visits, &block.requests) {
+            visit.service_s *= slower.at(block.second(request));
+        }
+        let mut all_s = fitted.candidate.responses_s(&visits, &observed.conditions());
         all_s.drain(..block.first.min(all_s.len()));
         all_s
     };
