@@ -25,6 +25,8 @@ use crate::unstamped::ServerCalibration;
 const CAPACITY_SD: f64 = 0.01;
 /// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
 const FALLS: f64 = 0.9;
+/// Throughputs that differ by less than this many standard deviations of equal loads may differ by noise.
+const NOISE: f64 = 2.0;
 /// A JSON file beside a record: the mean processor time of a fixed computation in each second after the warm-up, in seconds.
 pub const COMPUTATION: &str = "computation.json";
 /// Users without think time are out for at least this share of the time.
@@ -221,7 +223,8 @@ impl Gathered {
         let closed = populations(&self.closed, fullest);
         let points: Vec<(u32, f64)> =
             closed.iter().map(|population| (population.users, population.per_s)).collect();
-        let doubts = falling_throughput(&points).into_iter().collect();
+        let relative_sd = fullest.map_or(CAPACITY_SD, |fullest| fullest.1.relative_sd);
+        let doubts = falling_throughput(&points, relative_sd).into_iter().collect();
         let calibrated =
             |per_s| Capacity { per_s, relative_sd: CAPACITY_SD, blocks: 1, requests: f64::INFINITY };
         let capacity = fullest.map(|fullest| fullest.1).or_else(|| self.capacity_per_s.map(calibrated));
@@ -293,11 +296,12 @@ fn populations(closed: &[FullLoad], full: Option<(u32, Capacity)>) -> Vec<Popula
 }
 
 /// Whether throughput falls as users are added, as a sentence: a burst may then become an overload that does not end, which no station
-/// with a fixed capacity does.
-pub fn falling_throughput(points: &[(u32, f64)]) -> Option<String> {
+/// with a fixed capacity does. `relative_sd` is by how much equal loads differ, as a standard deviation over their mean.
+pub fn falling_throughput(points: &[(u32, f64)], relative_sd: f64) -> Option<String> {
     let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let beyond = points.iter().filter(|point| point.0 > most.0);
-    let least = beyond.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|least| least.1 < FALLS * most.1)?;
+    let falls = FALLS.min((-NOISE * relative_sd).exp());
+    let least = beyond.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|least| least.1 < falls * most.1)?;
     Some(format!(
         "throughput falls from {}/s with {} users to {}/s with {}: the server loses capacity as its queue grows, so at high load a burst may \
          become an overload that does not end. Limit the number of requests that the server works on at once",
@@ -395,10 +399,11 @@ mod tests {
 
     #[test]
     fn throughput_that_falls_with_more_users_is_a_reason_to_doubt() {
-        let doubt = falling_throughput(&[(1, 270.0), (32, 892.0), (64, 741.0), (64, 760.0)]).unwrap();
+        let doubt = falling_throughput(&[(1, 270.0), (32, 892.0), (64, 741.0), (64, 760.0)], 0.02).unwrap();
         assert!(doubt.contains("from 892/s with 32 users to 741/s with 64"), "{doubt}");
-        assert_eq!(falling_throughput(&[(1, 270.0), (32, 892.0), (64, 871.0)]), None);
-        assert_eq!(falling_throughput(&[(8, 450.0), (8, 400.0)]), None);
-        assert_eq!(falling_throughput(&[]), None);
+        assert_eq!(falling_throughput(&[(1, 270.0), (32, 892.0), (64, 741.0)], 0.1), None, "noise");
+        assert_eq!(falling_throughput(&[(1, 270.0), (32, 892.0), (64, 871.0)], 0.0), None);
+        assert_eq!(falling_throughput(&[(8, 450.0), (8, 400.0)], 0.0), None);
+        assert_eq!(falling_throughput(&[], 0.0), None);
     }
 }

@@ -204,9 +204,10 @@ impl Validation<'_> {
             }
         }
         let recorded = series.observed()?;
+        let drift = MachineDrift::of(&series.full_per_s, &series.computation_s);
         let mut doubts = recorded.doubts;
         if doubts.is_empty() {
-            doubts.extend(falling_throughput(&light.throughput_per_s));
+            doubts.extend(falling_throughput(&light.throughput_per_s, drift.capacity_sd));
         }
         let closed = light.throughput_per_s.into_iter().chain(recorded.closed).collect();
         let Series { full_per_s, computation_s, low, .. } = series;
@@ -222,7 +223,7 @@ impl Validation<'_> {
             high_duration_s: self.high_duration.as_secs_f64(),
             alone_s: light.response_s,
             closed,
-            drift: MachineDrift::of(&full_per_s, &computation_s),
+            drift,
             full_per_s,
             computation_s,
             awake: awake.is_some(),

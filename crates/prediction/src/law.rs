@@ -4,10 +4,13 @@ use crate::block::Block;
 use crate::candidate::Candidate;
 use crate::machine::Slower;
 use crate::observed::{Level, Observed};
+use crate::points::interpolated;
 use crate::spells::slowness;
 
 /// As many requests are present at saturation, in the populations that measure the capacity.
 const MOST_PRESENT: f64 = 64.0;
+/// Steps that find a utilisation to nine decimals.
+const BISECTIONS: u32 = 30;
 
 /// The service times that a candidate implies at one level, as they came, divided into the level's chunks. They are those at the speed that
 /// the machine had in the full loads, where that is known.
@@ -93,12 +96,21 @@ impl LevelLaw {
 
 /// The mean service time as a function of utilisation: through the measured levels, and to m/C at saturation where the capacity C is
 /// known. Requests that disturb each other lengthen it in proportion to the servers that are busy. Work that is done once for all that
-/// wait shortens it by the same share each time that their number doubles.
+/// wait shortens it by the same share each time that the number present doubles.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path {
     /// Throughput over capacity, and the mean service time in seconds; ascending.
     points: Vec<(f64, f64)>,
+    servers: f64,
     pub(crate) capacity_per_s: f64,
+}
+
+/// Service times that shorten with the number of requests present at each server.
+struct Shortening {
+    /// Of a request that finds no other, in seconds.
+    alone_s: f64,
+    /// By how much it is shorter each time that one more than the number present is multiplied by e, in seconds.
+    by_s: f64,
 }
 
 impl Path {
@@ -122,22 +134,51 @@ impl Path {
         }
         points.retain(|point| point.0 < 0.98);
         points.push(full);
-        Self { points, capacity_per_s }
+        Self { points, servers, capacity_per_s }
     }
 
     /// The mean service time at a throughput, in seconds.
     pub(crate) fn service_s(&self, rate_per_s: f64) -> f64 {
-        let at = rate_per_s / self.capacity_per_s;
-        let after = self.points.partition_point(|point| point.0 < at);
-        match (after.checked_sub(1).map(|before| self.points[before]), self.points.get(after)) {
-            (Some(before), Some(after)) => {
-                let along = if after.1 < before.1 { doublings } else { |rho| rho };
-                let share = (along(at) - along(before.0)) / (along(after.0) - along(before.0));
-                before.1 + (after.1 - before.1) * share
+        let (before, after) = self.around(rate_per_s);
+        if let Some(shortening) = self.shortening(before, after) {
+            let busy = |rho: f64| rate_per_s * shortening.service_s(rho) / self.servers;
+            // Service shortens until the servers are busy for no longer than there is time.
+            let (mut low, mut high) = (0.0, 1.0);
+            for _ in 0..BISECTIONS {
+                let middle = f64::midpoint(low, high);
+                if busy(middle) > middle { low = middle } else { high = middle }
             }
-            (Some(end), None) | (None, Some(&end)) => end.1,
-            (None, None) => f64::NAN,
+            return shortening.service_s(high);
         }
+        interpolated(&[before, after], rate_per_s / self.capacity_per_s)
+    }
+
+    /// The service time of a request that finds no other, in seconds, and how many times as long it is by the number present, beyond the
+    /// measured levels. `None` where service does not shorten there.
+    pub(crate) fn by_present(&self, rate_per_s: f64, servers: f64) -> Option<(f64, Vec<(f64, f64)>)> {
+        let (before, after) = self.around(rate_per_s);
+        let shortening = self.shortening(before, after).filter(|_| after.0 >= 1.0)?;
+        let present = (0..).map(|power| f64::from(1_u32 << power)).take_while(|more| *more <= MOST_PRESENT);
+        let times = present.map(|more| {
+            let times = 1.0 - shortening.by_s * more.ln() / shortening.alone_s;
+            (servers * (more - 1.0), times)
+        });
+        Some((shortening.alone_s, times.collect()))
+    }
+
+    /// The points next to a throughput; outside all of them, the nearest twice.
+    fn around(&self, rate_per_s: f64) -> ((f64, f64), (f64, f64)) {
+        let after = self.points.partition_point(|point| point.0 < rate_per_s / self.capacity_per_s);
+        let last = self.points.len() - 1;
+        (self.points[after.saturating_sub(1)], self.points[after.min(last)])
+    }
+
+    /// How service shortens from one point to another. `None` where it does not.
+    fn shortening(&self, before: (f64, f64), after: (f64, f64)) -> Option<Shortening> {
+        let doublings = |point: (f64, f64)| doublings(point.0 * self.capacity_per_s * point.1 / self.servers);
+        let (from, to) = (doublings(before), doublings(after));
+        let by_s = (before.1 - after.1) / (to - from);
+        (after.1 < before.1 && from < to).then(|| Shortening { alone_s: before.1 + by_s * from, by_s })
     }
 
     /// By how much the service time grows from the highest measured level to saturation, relative to its value there.
@@ -147,9 +188,24 @@ impl Path {
     }
 }
 
-/// The logarithm of 1 + L, where L = ρ/(1 − ρ) is the mean number of requests at M/M/1.
+impl Shortening {
+    /// The mean at a utilisation, in seconds.
+    fn service_s(&self, rho: f64) -> f64 {
+        self.alone_s - self.by_s * doublings(rho)
+    }
+}
+
+/// The mean of ln(1 + N) over the number of requests present at M/M/1, N, which counts as [`MOST_PRESENT`] − 1 at most: the sum of
+/// P(N ≥ n) ln((n + 1)/n) with P(N ≥ n) = ρⁿ.
 fn doublings(rho: f64) -> f64 {
-    (-libm::log1p(-rho.min(1.0))).min(MOST_PRESENT.ln())
+    let (mut at_least, mut sum) = (1.0, 0.0);
+    let mut n = 1.0;
+    while n < MOST_PRESENT {
+        at_least *= rho.min(1.0);
+        sum += at_least * libm::log1p(1.0 / n);
+        n += 1.0;
+    }
+    sum
 }
 
 /// The ends of the least-squares line through rates and times.
@@ -213,15 +269,24 @@ mod tests {
 
     #[test]
     fn service_shortens_with_the_number_present_and_lengthens_with_the_busy_share() {
-        let at = |capacity_per_s: f64, rho: f64| {
-            let path = Path::through(&[(20.0, 0.01), (50.0, 0.01)], 1.0, Some(capacity_per_s), 0.0);
-            path.service_s(rho * capacity_per_s)
-        };
-        // One server for 125/s takes 8 ms at saturation, of which half is reached where 1/(1 − ρ) is the geometric mean of its ends.
-        let middle = 1.0 - 1.0 / f64::sqrt(64.0 / (1.0 - 50.0 / 125.0));
-        assert!((at(125.0, middle) - 0.009).abs() < 1e-6, "{}", at(125.0, middle));
-        assert!((at(125.0, 1.0) - 0.008).abs() < 1e-6);
+        let path =
+            |capacity_per_s| Path::through(&[(20.0, 0.01), (50.0, 0.01)], 1.0, Some(capacity_per_s), 0.0);
+        // One server for 125/s takes 8 ms at saturation, with 63 present or more. At a utilisation of 0.5 the mean of ln(1 + N) is 0.5078, at
+        // 0.9 it is 1.8645, and ln 64 is 4.1589: at 0.9 service takes 9.2568 ms, as 97.225/s do.
+        let shortens = path(125.0);
+        let service_s = shortens.service_s(97.225_436);
+        assert!((service_s - 0.009_256_837).abs() < 1e-8, "{service_s}");
+        assert!((shortens.service_s(125.0) - 0.008).abs() < 1e-6);
+        assert!((shortens.service_s(50.0) - 0.01).abs() < 1e-6);
+        let (alone_s, times) = shortens.by_present(100.0, 1.0).unwrap();
+        assert!((alone_s - (0.01 + 0.002 * 0.5078 / (4.1589 - 0.5078))).abs() < 1e-6, "{alone_s}");
+        assert_eq!(times[0], (0.0, 1.0));
+        let full = times.last().unwrap();
+        assert!(full.0 == 63.0 && (full.1 * alone_s - 0.008).abs() < 1e-9, "{full:?}");
+        assert!(shortens.by_present(30.0, 1.0).is_none(), "between measured levels");
         // One for 80/s takes 12.5 ms, of which half is reached in the middle between 50/s and 80/s.
-        assert!((at(80.0, 65.0 / 80.0) - 0.011_25).abs() < 1e-6, "{}", at(80.0, 65.0 / 80.0));
+        let lengthens = path(80.0);
+        assert!((lengthens.service_s(65.0) - 0.011_25).abs() < 1e-6, "{}", lengthens.service_s(65.0));
+        assert!(lengthens.by_present(65.0, 1.0).is_none());
     }
 }

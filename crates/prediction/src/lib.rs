@@ -7,7 +7,7 @@
 //!    (`implied`).
 //! 2. Candidates compete by their predictions of whole distributions at loads that were held out (`score`).
 //! 3. Whatever the data leave open is drawn: the candidate, the service law, the capacity, the growth of service times with load, the
-//!    speed of the machine, its slow spells (`spells`), and how throughput falls as requests accumulate (`fall`). Each draw is simulated
+//!    speed of the machine, its slow spells (`spells`), and how service depends on the number present (`present`). Each draw is simulated
 //!    for the number of requests of the planned run (`posterior`, `predict`).
 //!
 //! So an interval contains what a run of that length will measure. The capacity matters most: an error of 1 % in it moves p99 by 7 % at
@@ -20,7 +20,6 @@ mod arrivals;
 mod baseline;
 mod block;
 mod candidate;
-mod fall;
 mod implied;
 mod law;
 mod machine;
@@ -29,6 +28,7 @@ mod order;
 mod points;
 mod posterior;
 mod predict;
+mod present;
 mod score;
 mod services;
 mod spells;

@@ -53,6 +53,11 @@ impl Order {
         }
     }
 
+    /// Whether the speed by the number of requests present belongs to the station.
+    pub(crate) fn has_speeds(self) -> bool {
+        matches!(self, Self::SharedSpeed | Self::SerialSpeed)
+    }
+
     /// The discipline that comes nearest.
     pub(crate) fn discipline(self) -> Discipline {
         match self {

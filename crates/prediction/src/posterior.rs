@@ -8,10 +8,10 @@ use kendall_stats::random::{Purpose, Rng, stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
 use crate::candidate::Candidate;
-use crate::fall::Fall;
 use crate::law::{Fitted, Path};
 use crate::observed::{Full, Observed};
 use crate::order::Order;
+use crate::present::drawn_queues;
 use crate::score::{Scores, scores};
 use crate::services::Services;
 use crate::spells::{Spells, slowness};
@@ -41,7 +41,8 @@ pub(crate) struct Draw {
     pub(crate) services: Services,
     pub(crate) path: Path,
     pub(crate) spells: Spells,
-    pub(crate) fall: Option<Fall>,
+    /// How many times as long service takes in populations larger than that of the full loads.
+    pub(crate) queues: Vec<(f64, f64)>,
 }
 
 /// All candidates with their scores.
@@ -212,10 +213,12 @@ impl<'a> Posterior<'a> {
         let levels = fitted.levels[Services::lowest(&fitted.levels)..].iter();
         let loads = levels.flat_map(|level| &level.slowness).chain(&self.full_slowness).cloned();
         let spells = Spells::of(loads, &mut rng);
-        let fall = Fall::drawn(self.observed, fitted.scv(), &mut rng);
-        // A speed that depends on the number present falls already.
-        let falls = matches!(fitted.candidate.order, Order::SharedSpeed | Order::SerialSpeed);
-        Draw { candidate: fitted.candidate, services, path, spells, fall: fall.filter(|_| !falls) }
+        let queues = match fitted.candidate.order.has_speeds() {
+            // These are among its speeds.
+            true => Vec::new(),
+            false => drawn_queues(self.observed, fitted.scv(), &mut rng),
+        };
+        Draw { candidate: fitted.candidate, services, path, spells, queues }
     }
 }
 

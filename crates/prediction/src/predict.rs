@@ -12,6 +12,7 @@ use crate::candidate::{Candidate, candidates};
 use crate::observed::{Conditions, Observed};
 use crate::order::Order;
 use crate::posterior::{Draw, Posterior};
+use crate::present;
 use crate::services::Mix;
 use crate::spells::lengthen;
 
@@ -278,7 +279,7 @@ impl Predictor {
         let mut visits: Vec<Visit> = arrivals_s.into_iter().map(arrive).collect();
         let servers = question.servers.unwrap_or(draw.candidate.servers);
         let mix = self.mix(draw, question)?;
-        let service_s = draw.service_s(question, mix.as_ref());
+        let (service_s, times) = draw.service_by_present(question, mix.as_ref());
         match mix {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
             Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
@@ -287,8 +288,8 @@ impl Predictor {
             Some(slower) => lengthen(&mut visits, slower),
             None => draw.spells.apply(&mut visits, &mut rng),
         }
-        if let Some(fall) = &draw.fall {
-            fall.apply(f64::from(servers), service_s, &mut visits);
+        if !times.is_empty() {
+            present::apply(&times, f64::from(servers), service_s, &mut visits);
         }
         let station = Candidate {
             order: question.discipline.map_or_else(|| draw.candidate.order_with(servers), Order::OneQueue),
@@ -373,6 +374,21 @@ impl Draw {
     /// The mean service time of the measured mix at the utilisation of the question.
     fn service_s(&self, question: &Question, mix: Option<&Mix>) -> f64 {
         self.path.service_s(question.rate_per_s / self.more(question.servers, mix))
+    }
+
+    /// The service time to draw from, and how many times as long it is by the number of requests present, where it depends on that.
+    fn service_by_present(&self, question: &Question, mix: Option<&Mix>) -> (f64, Vec<(f64, f64)>) {
+        let servers = f64::from(question.servers.unwrap_or(self.candidate.servers));
+        let rate_per_s = question.rate_per_s / self.more(question.servers, mix);
+        let by_present = self.path.by_present(rate_per_s, servers);
+        let by_present = by_present.filter(|_| !self.candidate.order.has_speeds());
+        let Some((alone_s, mut times)) = by_present else {
+            return (self.service_s(question, mix), self.queues.clone());
+        };
+        let full = times.last().map_or(1.0, |last| last.1);
+        let (last, queues) = (times.last().map_or(0.0, |last| last.0), &self.queues);
+        times.extend(queues.iter().filter(|queue| queue.0 > last).map(|queue| (queue.0, full * queue.1)));
+        (alone_s, times)
     }
 }
 

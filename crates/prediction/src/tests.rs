@@ -388,6 +388,27 @@ fn a_throughput_that_falls_with_a_long_queue_makes_the_interval_reach_the_overlo
     assert!(highest_s(1.33) > 10.0 * highest_s(1.0), "{} {}", highest_s(1.33), highest_s(1.0));
 }
 
+/// A server that wakes up once for all that wait: alone it serves 100/s, and with 64 present 150/s. At 127.5/s it is steady although service
+/// at the mean number present of a server of constant speed would take longer than there is time.
+#[test]
+fn service_that_shortens_with_the_number_present_is_predicted_beyond_the_capacity_for_one_by_one() {
+    let per_s = |users: u32| (users, 100.0 / (1.0 - libm::log(f64::from(users)) / libm::log(64.0) / 3.0));
+    let closed = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64].map(per_s).to_vec();
+    let station = Candidate { order: Order::SerialSpeed, servers: 1, delay_s: 0.0 };
+    let constant = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let truth = Truth { station, closed, ..constant };
+    let capacity = Capacity { per_s: 150.0, ..truth.measured_capacity().unwrap() };
+    let predictor = Predictor::new(&truth.observed(Some(capacity), None), 1);
+    let found = predictor.predict(&Question::at(127.5, 60_000)).unwrap();
+    let rows = truth.rows(1.275, 400_000, 7);
+    let mut responses_s: Vec<f64> =
+        rows.iter().filter_map(|row| row.response_ns()).map(|ns| ns as f64 / 1e9).collect();
+    near(found.mean_s, kendall_stats::mean(&responses_s), 0.1);
+    responses_s.sort_by(f64::total_cmp);
+    near(p99(&found), responses_s[responses_s.len() * 99 / 100], 0.15);
+    assert!((0.87..0.97).contains(&(127.5 * found.service_s.value)), "{found:?}");
+}
+
 /// D/M/1: the mean response time is S/(1 − σ), where σ = exp(−(1 − σ)/ρ) is 0.7156 at 85 % (Kleinrock 1975, section 6.4).
 #[test]
 fn arrivals_at_equal_distances_are_predicted_as_such() {
