@@ -45,7 +45,11 @@ impl LevelLaw {
                 means_s.map(|(second, mean_s)| mean_s / slower[at].at(second)).collect()
             })
             .collect();
-        let slowness = slowness(&times_s);
+        let all: Vec<f64> = std::iter::zip(&level.blocks, &implied)
+            .flat_map(|(block, implied)| implied[block.first..].to_vec())
+            .collect();
+        let seconds = times_s.iter().map(Vec::len).sum::<usize>() as f64;
+        let slowness = slowness(&times_s, (squared_variation(&all) * seconds / all.len() as f64).sqrt());
         let (mut services_s, mut steady_s) = (Vec::new(), Vec::new());
         let (mut classes, mut ends) = (Vec::new(), Vec::new());
         for (at, range) in &level.chunks {
@@ -70,7 +74,7 @@ impl LevelLaw {
 
     /// The squared coefficient of variation.
     fn scv(&self) -> f64 {
-        kendall_stats::variance(&self.services_s) / kendall_stats::mean(&self.services_s).powi(2)
+        squared_variation(&self.services_s)
     }
 
     /// The mean, with these weights of the chunks.
@@ -92,6 +96,11 @@ impl LevelLaw {
         }
         sum / count
     }
+}
+
+/// The squared coefficient of variation.
+fn squared_variation(values: &[f64]) -> f64 {
+    kendall_stats::variance(values) / kendall_stats::mean(values).powi(2)
 }
 
 /// The mean service time as a function of utilisation: through the measured levels, and to m/C at saturation where the capacity C is

@@ -55,17 +55,17 @@ pub(crate) struct Posterior<'a> {
     speed_sd: f64,
     /// What a station costs whose speed does not fall with the number of requests present.
     fall_cost: f64,
-    /// How many times as long as usual answers took in each second of the full loads.
-    full_slowness: Vec<Vec<f64>>,
+    /// The mean time between two answers in each second of the full loads.
+    full_gaps_s: Vec<Vec<f64>>,
     seed: u64,
 }
 
 impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
         let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.capacity_sd())).powi(2);
-        let full_slowness = slowness(&observed.full_gaps_s());
+        let full_gaps_s = observed.full_gaps_s();
         let mut posterior =
-            Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, full_slowness, seed };
+            Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, full_gaps_s, seed };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));
         let even = posterior.even();
         posterior.find_least(&even);
@@ -211,7 +211,9 @@ impl<'a> Posterior<'a> {
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
         let services = Services::of(&fitted.levels, &weights[..fitted.levels.len()]);
         let levels = fitted.levels[Services::lowest(&fitted.levels)..].iter();
-        let loads = levels.flat_map(|level| &level.slowness).chain(&self.full_slowness).cloned();
+        let answers = kendall_stats::mean(&self.full_gaps_s.concat()).recip();
+        let full = slowness(&self.full_gaps_s, (fitted.scv() / answers).sqrt());
+        let loads = levels.flat_map(|level| &level.slowness).chain(&full).cloned();
         let spells = Spells::of(loads, &mut rng);
         let queues = match fitted.candidate.order.has_speeds() {
             // These are among its speeds.

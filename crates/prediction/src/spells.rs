@@ -15,9 +15,10 @@ const UNUSUAL_ALONE: f64 = 5.0;
 /// The standard deviation of a normal law over its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// How many times as long as usual the work took in each second of some loads, from its time in each: 1 in ordinary seconds, whose scatter
-/// is that of the service times.
-pub(crate) fn slowness(loads: &[Vec<f64>]) -> Vec<Vec<f64>> {
+/// How many times as long as usual the work took in each second of some loads, from its mean time in each. Part of the scatter of ordinary
+/// seconds is that of their requests, with this relative standard deviation; the seconds count for the rest, by which their speed differs
+/// (Efron and Morris 1975).
+pub(crate) fn slowness(loads: &[Vec<f64>], scatter_sd: f64) -> Vec<Vec<f64>> {
     let relative = |times_s: &Vec<f64>| -> Vec<f64> {
         let usual_s = kendall_stats::median(times_s);
         times_s.iter().map(|time_s| time_s / usual_s).collect()
@@ -29,12 +30,14 @@ pub(crate) fn slowness(loads: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let sds = (slower - 1.0) / sd;
         if sds.abs() > UNUSUAL { sds } else { 0.0 }
     };
+    let differ = if sd > scatter_sd { 1.0 - (scatter_sd / sd).powi(2) } else { 0.0 };
     let in_spells = |load: Vec<f64>| -> Vec<f64> {
         let beyond: Vec<f64> = std::iter::once(0.0).chain(load.iter().map(beyond)).chain([0.0]).collect();
         let spells = beyond.windows(3).map(|three| {
             three[1].abs() > UNUSUAL_ALONE || three[1] * three[0] > 0.0 || three[1] * three[2] > 0.0
         });
-        std::iter::zip(load, spells).map(|(slower, is_spell)| if is_spell { slower } else { 1.0 }).collect()
+        let slower = |(slower, is_spell)| if is_spell { slower } else { 1.0 + differ * (slower - 1.0) };
+        std::iter::zip(load, spells).map(slower).collect()
     };
     loads.into_iter().map(in_spells).collect()
 }
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_spell_is_found_and_scatter_is_not() {
-        let found = slowness(&loads());
+        let found = slowness(&loads(), 0.0075);
         for (load, seconds) in found.iter().enumerate() {
             for (second, slower) in seconds.iter().enumerate() {
                 let is_slow = load == 2 && (8..12).contains(&second);
@@ -119,7 +122,21 @@ mod tests {
                 );
             }
         }
-        assert_eq!(slowness(&[Vec::new(), vec![1.0]]), [Vec::new(), vec![1.0]]);
+        assert_eq!(slowness(&[Vec::new(), vec![1.0]], 0.0), [Vec::new(), vec![1.0]]);
+    }
+
+    #[test]
+    fn seconds_that_scatter_more_than_their_requests_differ_in_speed() {
+        let speeds = |scatter_sd: f64| slowness(&[[1.1, 0.9].repeat(10)], scatter_sd).concat();
+        assert_eq!(speeds(0.0), [1.1, 0.9].repeat(10));
+        // The standard deviation of the seconds is 0.14826, half of whose square is that of the requests.
+        let sd = 0.1 * NORMAL * 0.5_f64.sqrt();
+        assert!(
+            speeds(sd).iter().all(|slower| ((slower - 1.0).abs() - 0.05).abs() < 1e-9),
+            "{:?}",
+            speeds(sd)
+        );
+        assert_eq!(speeds(0.2), [1.0; 20]);
     }
 
     #[test]
@@ -129,7 +146,7 @@ mod tests {
         let (mut sum, mut turns, mut slow) = (0.0, 0, 0);
         for _ in 0..200 {
             let mut visits: Vec<Visit> = (0..2_000).map(arrive).collect();
-            Spells::of(slowness(&loads()).into_iter(), &mut rng).apply(&mut visits, &mut rng);
+            Spells::of(slowness(&loads(), 0.0075).into_iter(), &mut rng).apply(&mut visits, &mut rng);
             let is_slow: Vec<bool> = visits.iter().map(|visit| visit.service_s > 1.05).collect();
             sum += kendall_stats::mean(&visits.iter().map(|visit| visit.service_s).collect::<Vec<f64>>());
             slow += is_slow.iter().filter(|is_slow| **is_slow).count();
