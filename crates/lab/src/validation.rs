@@ -7,6 +7,7 @@
 
 mod compare;
 mod event;
+mod listen_queue;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -209,6 +210,7 @@ impl Validation<'_> {
         if doubts.is_empty() {
             doubts.extend(falling_throughput(&light.throughput_per_s, drift.capacity_sd));
         }
+        doubts.extend(listen_queue::doubt(&series.no_room));
         let closed = light.throughput_per_s.into_iter().chain(recorded.closed).collect();
         let Series { full_per_s, computation_s, low, .. } = series;
         let report = ValidationReport {
@@ -270,12 +272,15 @@ struct Series<'a> {
     /// The median time of a fixed computation during each load.
     computation_s: Vec<f64>,
     low: Vec<LowLoad>,
+    /// How many connections found no room in a listen queue, by load.
+    no_room: Vec<(String, u64)>,
 }
 
 impl<'a> Series<'a> {
     fn new(of: &'a Validation<'a>, awake: bool, cancel: &'a AtomicBool) -> Self {
-        let (folders, full_per_s, computation_s, low) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { of, awake, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low }
+        let (folders, full_per_s, computation_s) = (Vec::new(), Vec::new(), Vec::new());
+        let (low, no_room) = (Vec::new(), Vec::new());
+        Self { of, awake, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low, no_room }
     }
 
     /// The low loads and the full load once each, in an order that is drawn, and the queue just after the full load.
@@ -421,7 +426,9 @@ impl<'a> Series<'a> {
                 tell(&ValidationEvent::Repeated(name, why));
             }
         }
-        Ok(least.expect("there is one attempt").1)
+        let made = least.expect("there is one attempt").1;
+        self.no_room.push((name.into(), made.no_room));
+        Ok(made)
     }
 
     /// Makes a load once.
@@ -447,7 +454,9 @@ impl<'a> Series<'a> {
         };
         // A computation on a processor that was idle would take longer, and show the load in place of the machine.
         let processor = self.awake.then(|| ProcessorWatch::start(&self.of.setting.servers));
+        let before = listen_queue::overflows(&self.of.setting.servers);
         let result = trial.run(&Progress::default(), self.cancel);
+        let no_room = listen_queue::overflows(&self.of.setting.servers).saturating_sub(before);
         let times = processor.map(ProcessorWatch::stop).unwrap_or_default();
         self.computation_s.extend(times.median_s());
         let result = result?;
@@ -459,7 +468,7 @@ impl<'a> Series<'a> {
         if !computation_s.is_empty() {
             kendall_archive::write_json(&folder.join(COMPUTATION), &computation_s)?;
         }
-        Ok(MadeLoad { folder, result, times })
+        Ok(MadeLoad { folder, result, times, no_room })
     }
 }
 
@@ -468,6 +477,8 @@ struct MadeLoad {
     folder: PathBuf,
     result: TrialResult,
     times: ProcessorTimes,
+    /// The connections that found no room in a listen queue.
+    no_room: u64,
 }
 
 /// Whether other programs or the host took a noticeable part of the machine.

@@ -36,7 +36,7 @@ mod wait;
 mod watch;
 
 pub use error::ProbeError;
-pub use listener::listener;
+pub use listener::{listen_overflows, listener};
 pub use profile::{DEFAULT_HZ, Profile, try_profile};
 pub use row::{Column, Reading, Role, ThreadState, layout};
 pub use sampler::{Children, Target};

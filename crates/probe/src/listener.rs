@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::error::ProbeError;
+use crate::proc::parse;
 
 /// The tables of sockets (proc(5), /proc/net/tcp), and the state of a listening socket in them.
 const TABLES: [(&str, &str); 4] =
@@ -106,10 +107,18 @@ fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// How many connections found no room in a listen queue so far, in the network namespace of a process: `ListenOverflows` of
+/// `/proc/PID/net/netstat`. `None` where the kernel does not count them.
+pub fn listen_overflows(pid: u32) -> Option<u64> {
+    let netstat = fs::read(format!("/proc/{pid}/net/netstat")).ok()?;
+    parse::counter(&netstat, b"TcpExt:", b"ListenOverflows")
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::process;
+    use std::time::Duration;
 
     use super::*;
 
@@ -168,5 +177,18 @@ mod tests {
         // A socket that the first process passes on to the server that it starts.
         assert_eq!(eldest(&[(1, 0), (40, 1), (41, 40)]), [40]);
         assert_eq!(eldest(&[(1, 0)]), [1]);
+    }
+
+    #[test]
+    fn connections_without_room_in_the_listen_queue_are_counted() {
+        let before = listen_overflows(process::id()).unwrap();
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        rustix::net::listen(&server, 1).unwrap();
+        let address = server.local_addr().unwrap();
+        let connected = || TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
+        let all: Vec<_> = (0..6).map(|_| connected()).collect();
+        assert!(all.iter().any(Option::is_none), "a queue of one has no room for six");
+        assert!(listen_overflows(process::id()).unwrap() > before);
+        assert_eq!(listen_overflows(0), None);
     }
 }
