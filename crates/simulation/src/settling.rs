@@ -8,6 +8,8 @@ const FIRST_LOOK: u64 = 512;
 const RELAXATIONS: f64 = 20.0;
 /// An overloaded station with a limit settles within this many times the customers that fill it.
 const FILLINGS: f64 = 5.0;
+/// A limit that stands for losses of a network, which keep it from growing, and of which no relaxation time is known.
+pub(super) const LOSSES: u64 = u64::MAX;
 /// The warm-up is between these two numbers of relaxation times: after the second less than a hundredth of the empty start
 /// remains. MSER alone would cut later if a great excursion happens to come early, and never if a lull does, so that its
 /// cuts would bias the mean downwards, by 1.5 % in M/M/1 at ρ = 0.9 and 10⁵ customers.
@@ -39,7 +41,8 @@ pub(super) fn settling_customers(station: &Station) -> u64 {
 /// The number of customers with which a station that gets more than it serves reaches its limit K: of each of them, 1 − 1/ρ stay. Close
 /// to saturation chance fills it, after some K² customers. `None` for any other station.
 fn overfilling_customers(station: &Station) -> Option<f64> {
-    let limit = station.capacity.filter(|_| station.conditions.patience.is_none())? as f64;
+    let is_known = |limit: &u64| *limit < LOSSES && station.conditions.patience.is_none();
+    let limit = station.capacity.filter(is_known)? as f64;
     let rho = station.offered_utilisation().filter(|rho| *rho > 1.0)?;
     Some((limit * rho / (rho - 1.0)).min(limit * limit))
 }
@@ -66,6 +69,7 @@ fn relaxation_customers(station: &Station) -> Option<f64> {
     let variation = ((gap.scv() + station.service_overall().scv()) / 2.0).clamp(0.0, 1e6);
     let gap = match station.capacity {
         None => (1.0 - rho.min(1.0 - 1e-9).sqrt()).powi(2),
+        Some(LOSSES) => return None,
         Some(limit) => {
             let angle = std::f64::consts::PI / (limit as f64 + 1.0);
             // 1 − cos x = 2 sin²(x/2), which does not cancel.
@@ -94,6 +98,7 @@ mod tests {
         assert!(settling(0.9, Some(10)) < 1_000);
         // At saturation about 20 · K²/π².
         assert!((5_000..5_600).contains(&settling(1.0, Some(50))), "{}", settling(1.0, Some(50)));
+        assert_eq!(settling(1.25, Some(LOSSES)), 20);
         // Of each customer a fifth stays.
         assert_eq!(settling(1.25, Some(16_384)), 5 * 5 * 16_384);
     }

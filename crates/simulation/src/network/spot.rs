@@ -6,6 +6,7 @@ use kendall_station::{
 };
 
 use crate::events;
+use crate::settling::LOSSES;
 
 /// Transitions: cumulated probabilities and nodes. A draw beyond the last one leaves the network.
 pub(super) type Transitions = Vec<(f64, u32)>;
@@ -252,7 +253,7 @@ fn as_one_station(spots: &[Spot], network: &Network, work: &[f64], busiest: usiz
     let plain = |class: &Class| Class { service: None, ..class.clone() };
     Station {
         // A station with a limit relaxes sooner, and its losses keep it from growing.
-        capacity: (load >= 1.0).then_some(u64::MAX),
+        capacity: (load >= 1.0).then_some(LOSSES),
         classes: of.classes.iter().map(plain).collect(),
         ..Station::new(arrivals, service, servers)
     }
