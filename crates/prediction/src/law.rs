@@ -187,7 +187,7 @@ impl Path {
         let doublings = |point: (f64, f64)| doublings(point.0 * self.capacity_per_s * point.1 / self.servers);
         let (from, to) = (doublings(before), doublings(after));
         let by_s = (before.1 - after.1) / (to - from);
-        (after.1 < before.1 && from < to).then(|| Shortening { alone_s: before.1 + by_s * from, by_s })
+        (after.1 < before.1 && from < to).then_some(Shortening { alone_s: before.1 + by_s * from, by_s })
     }
 
     /// By how much the service time grows from the highest measured level to saturation, relative to its value there.
