@@ -9,7 +9,7 @@ use kendall_experiment::{Combination, RunError, RunFolder};
 use kendall_load::RequestClass;
 use kendall_prediction::{Block, Capacity, KnownStation, NothingObserved, Observed};
 use kendall_record::RecordError;
-use kendall_stats::number::significant;
+use kendall_stats::number::{counted, significant};
 use kendall_stats::{mean, variance};
 use kendall_system::{Home, StationShape, System};
 use serde::Serialize;
@@ -303,10 +303,10 @@ pub fn falling_throughput(points: &[(u32, f64)], relative_sd: f64) -> Option<Str
     let falls = FALLS.min((-NOISE * relative_sd).exp());
     let least = beyond.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|least| least.1 < falls * most.1)?;
     Some(format!(
-        "throughput falls from {}/s with {} users to {}/s with {}: the server loses capacity as its queue grows, so at high load a burst may \
+        "throughput falls from {}/s with {} to {}/s with {}: the server loses capacity as its queue grows, so at high load a burst may \
          become an overload that does not end. Limit the number of requests that the server works on at once",
         significant(most.1, 3),
-        most.0,
+        counted(most.0.into(), "user"),
         significant(least.1, 3),
         least.0
     ))
