@@ -22,12 +22,15 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::cores::{cores_here, cores_of};
 use crate::surroundings::LoadedServers;
 
-/// The time between two computations, each of which takes some 0.2 ms: a share of the processor that no load notices.
-const EVERY: Duration = Duration::from_millis(50);
+/// The time between two computations, each of which takes some 50 µs: a share of the processor that no load notices. Another virtual
+/// machine keeps the core busy for some milliseconds at a time, so computations this far apart are nearly independent, and many short ones
+/// show the speed of a second better than a few long ones: with a hundred, the mean scatters by 0.6 to 1.7 %, with twenty by 1.3 to 4 %.
+const EVERY: Duration = Duration::from_millis(10);
 /// A computation has this many parts of some 10 µs, of which the median counts: interrupts lengthen a few of them.
-const PARTS: usize = 21;
-/// How often a processor sleeps and works in turns, to compare how fast it is after each.
+const PARTS: usize = 5;
+/// How often a processor sleeps and works in turns, to compare how fast it is after each, and for how long.
 const TURNS: u32 = 20;
+const TURN: Duration = Duration::from_millis(50);
 const STEPS: u32 = 1_000;
 const CALLS: u32 = 25;
 /// The lowest priority: the server runs first.
@@ -138,10 +141,10 @@ fn on_core(core: usize) -> Option<(Sender<()>, JoinHandle<Vec<Timed>>)> {
 pub(crate) fn longer_after_sleep() -> f64 {
     let (mut slept_s, mut busy_s) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        thread::sleep(EVERY);
+        thread::sleep(TURN);
         slept_s.push(computation_s());
         let begin = Instant::now();
-        while begin.elapsed() < EVERY {
+        while begin.elapsed() < TURN {
             black_box(computation_s());
         }
         busy_s.push(computation_s());
