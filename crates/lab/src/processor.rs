@@ -22,9 +22,10 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::cores::{cores_here, cores_of};
 use crate::surroundings::LoadedServers;
 
-/// The time between two computations, each of which takes some 50 µs: a share of the processor that no load notices. Another virtual
-/// machine keeps the core busy for some milliseconds at a time, so computations this far apart are nearly independent, and many short ones
-/// show the speed of a second better than a few long ones: with a hundred, the mean scatters by 0.6 to 1.7 %, with twenty by 1.3 to 4 %.
+/// The time between two computations, each of which takes some 40 µs: a share of the processor that no load notices. In its busy seconds
+/// another virtual machine works for some milliseconds at a time, so computations this far apart are nearly independent, and many short
+/// ones show the speed of a second better than a few long ones. The mean of a hundred scatters by 0.6 to 1.7 %, that of twenty by 1.3 to
+/// 4.2 %.
 const EVERY: Duration = Duration::from_millis(10);
 /// A computation has this many parts of some 10 µs, of which the median counts: interrupts lengthen a few of them.
 const PARTS: usize = 5;
