@@ -30,6 +30,12 @@ pub trait Connection {
         request: &'a Request,
         stamps: &'a mut Stamps,
     ) -> LocalFuture<'a, Exchange>;
+
+    /// Whether the server has kept it open, as far as is known without waiting. Asked before each request but the first: a server may
+    /// close a connection that is idle. The default is for a protocol whose exchange takes another connection where it must.
+    fn is_open(&mut self) -> bool {
+        true
+    }
 }
 
 /// The events on a connection, by [`kendall_record::clock::now_ns`].

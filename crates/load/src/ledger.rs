@@ -324,6 +324,18 @@ impl<'a, C> Ledger<'a, C> {
         }
     }
 
+    /// Takes other idle connections in place of one that the server closed. Without any, a new one is to be opened.
+    pub(crate) fn replace_closed(&mut self, on: &mut Option<C>, is_open: impl Fn(&mut C) -> bool) {
+        while on.as_mut().is_some_and(|connection| !is_open(connection)) {
+            let Connections::Exclusive { idle, open } = &mut self.connections else { return };
+            *on = idle.pop();
+            match on {
+                Some(_) => *open -= 1,
+                None => self.tally.connections_opened += 1,
+            }
+        }
+    }
+
     /// The counts to publish.
     fn counts(&self) -> Counts {
         Counts {

@@ -102,7 +102,8 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
     }
 
     fn begin_due(&mut self, now: i64) {
-        while let Some(begin) = self.ledger.next(now) {
+        while let Some(mut begin) = self.ledger.next(now) {
+            self.ledger.replace_closed(&mut begin.on, |connection| connection.is_open());
             self.ledger.sent(now_ns());
             self.out.push(Box::pin(attempt(self.connect, begin, self.limit, self.give_up)));
         }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use kendall_load::{Connect, Exchange, LocalFuture, Request, RequestClass, Reuse, Route, Stamps, Workload};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
@@ -157,6 +158,11 @@ impl kendall_load::Connection for Line {
             }
             Exchange { outcome, reuse }
         })
+    }
+
+    fn is_open(&mut self) -> bool {
+        // Nothing comes on an idle connection but its end.
+        self.read.read(&mut [0]).now_or_never().is_none()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use kendall_load::{Connection, Exchange, LocalFuture, Request, Reuse, Stamps};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
@@ -141,6 +142,17 @@ impl Connection for Line {
             (stamps.bytes_out, stamps.bytes_in) = (all_out - out, all_in - into);
             exchange(&result, self.population.mix.reuse)
         })
+    }
+
+    fn is_open(&mut self) -> bool {
+        loop {
+            match self.client.next_push().now_or_never() {
+                None => return true,
+                Some(Ok(Push::SessionEnded { .. }) | Err(_)) => return false,
+                // News of a call that is over.
+                Some(Ok(_)) => {}
+            }
+        }
     }
 }
 

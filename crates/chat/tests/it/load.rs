@@ -11,11 +11,12 @@ use kendall_chat::password::{AuthMethod, Stretch};
 use kendall_chat::server::keys;
 use kendall_chat::server::store::Memory;
 use kendall_chat::workload::{ChatWorkload, Mix};
-use kendall_load::{Plan, Progress, Reuse, RowBatches, Workload, run};
+use kendall_load::{Connect, Plan, Progress, Reuse, RowBatches, Stamps, Workload, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
+use tokio::time::sleep;
 
-use crate::serving::{by, options, run as run_server};
+use crate::serving::{by, clients, options, run as run_server};
 
 fn mix(weights: [f64; 4], reuse: Reuse) -> Mix {
     let method = AuthMethod::Opaque;
@@ -50,6 +51,24 @@ fn every_operation_is_answered_on_kept_connections() {
     assert_eq!(workload.classes().len(), 4);
     all_answered(&workload, 4);
     assert!(store.all().len() > 10, "ten accounts from the beginning, and those of registrations");
+    server.stop();
+}
+
+#[test]
+fn the_end_of_an_idle_session_is_noticed() {
+    let limits = Limits { attempts: None, lease: Duration::from_millis(300), ..Limits::default() };
+    let server = run_server(options(Arc::new(Memory::default()), limits, None));
+    let workload = ChatWorkload::new(server.address, 7, mix([0.0, 0.0, 1.0, 0.0], Reuse::Keep));
+    clients(async {
+        let mut connection = workload.connect().await.unwrap();
+        let request = workload.request(0);
+        let exchange = connection.exchange(0, &request, &mut Stamps::default()).await;
+        assert_eq!(exchange.outcome, Outcome::Answered);
+        assert!(connection.is_open());
+        while connection.is_open() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
     server.stop();
 }
 

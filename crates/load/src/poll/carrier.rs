@@ -212,6 +212,10 @@ impl Carrier {
             };
             match step {
                 Ok(None) => {}
+                // The end is reported only once.
+                Ok(Some(Step::Ended(outcome, _))) if hangup == Hangup::Yes => {
+                    return Step::Ended(outcome, Reuse::Close);
+                }
                 Ok(Some(step)) => return step,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Step::Wait,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

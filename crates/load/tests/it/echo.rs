@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use kendall_load::{
     AnswerRead, Connect, Connection, ConnectionKind, Dialog, Dialogs, Exchange, LocalFuture, Plan, Progress,
     Request, RequestClass, Reuse, Route, RunSummary, Stamps, Wire, Workload, run,
@@ -124,6 +125,10 @@ impl Connection for EchoConnection {
                 Err(_) => Exchange { outcome: Outcome::Refused, reuse: Reuse::Close },
             }
         })
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.stream.read(&mut [0]).now_or_never().is_none()
     }
 }
 

@@ -42,6 +42,7 @@ over_both!(
     wrong_refused_and_reset_requests_are_told_apart,
     nobody_listening_is_refused_and_not_an_error,
     a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_unanswered,
+    a_connection_that_the_server_closed_while_it_was_idle_carries_no_request,
     a_server_that_dies_in_the_middle_loses_no_request_from_the_books,
     cancelling_stops_at_once_and_keeps_the_books,
     the_thread_has_its_old_priority_back_after_a_run,
@@ -104,6 +105,21 @@ fn a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_una
     let (rows, summary) = rows(&plan(Arrivals::constant(200.0), 200), &over(driver, hangs()));
     assert_eq!(summary.count(Outcome::Unanswered), summary.sent);
     assert!(rows.iter().all(|row| row.sent.is_some() && row.completed.is_none()));
+}
+
+fn a_connection_that_the_server_closed_while_it_was_idle_carries_no_request(driver: Driver) {
+    let address = server(|stream, index| {
+        stream.write_all(&index.to_be_bytes())?;
+        Err(io::ErrorKind::BrokenPipe.into())
+    });
+    let (_, summary) = rows(&plan(Arrivals::constant(50.0), 1000), &over(driver, address));
+    // A stalled machine may make an end and the next request cross.
+    assert!(summary.count(Outcome::Refused) <= summary.sent / 10, "{:?} of {}", summary.ended, summary.sent);
+    assert!(
+        summary.connections_opened >= summary.sent * 9 / 10,
+        "{} connections",
+        summary.connections_opened
+    );
 }
 
 fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books(driver: Driver) {

@@ -3,10 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use kendall_load::{Plan, Progress, RowBatches, run};
+use kendall_load::{Connect, Plan, Progress, RowBatches, Stamps, Workload, run};
 use kendall_record::{Outcome, RequestRow, stamps};
 use kendall_station::{Arrivals, Law};
+use kendall_testbed::LIMIT;
 use kendall_transport::{Kind, Operation, TransportWorkload};
+use tokio::time::{sleep, timeout};
 
 use crate::serving::{options, stamped, start};
 
@@ -65,6 +67,30 @@ fn the_servers_stamps_find_the_rows_of_their_requests() {
         stamps::join(&mut rows, &stamps::read(&file).unwrap(), start_ns);
         let joined = rows.iter().filter(|row| row.service.is_some()).count();
         assert_eq!(joined, 50, "{kind}");
+    }
+}
+
+#[test]
+fn the_end_of_an_idle_connection_is_noticed() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Over UDP, a server that stops leaves its clients no word.
+    for kind in [Kind::Tcp, Kind::Tls, Kind::Https] {
+        let server = start(&options(kind));
+        let workload = TransportWorkload::new(server.address, kind, Operation::Echo, 1);
+        runtime.block_on(async {
+            let mut connection = workload.connect().await.unwrap();
+            let request = workload.request(0);
+            let exchange = connection.exchange(0, &request, &mut Stamps::default()).await;
+            assert_eq!(exchange.outcome, Outcome::Answered, "{kind}");
+            assert!(connection.is_open(), "{kind}");
+            server.stop();
+            let closed = async {
+                while connection.is_open() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            };
+            timeout(LIMIT, closed).await.unwrap_or_else(|_| panic!("{kind}: it still seems open"));
+        });
     }
 }
 
