@@ -18,7 +18,7 @@ pub(super) fn overflows(servers: &LoadedServers) -> u64 {
 pub(super) fn doubt(loads: &[(String, u64)]) -> Option<String> {
     let (name, count) = loads.iter().max_by_key(|load| load.1).filter(|load| load.1 > 0)?;
     Some(format!(
-        "in {name}, {} found no room in a listen queue of this machine: a client then tries again after 1 s, 3 s and more (RFC 6298), \
+        "in the load {name}, {} found no room in a listen queue of this machine: a client then tries again after 1 s, 3 s and more (RFC 6298), \
          which no prediction contains. Give the server a longer queue (its backlog, and net.core.somaxconn)",
         number::counted(*count, "connection")
     ))
@@ -32,7 +32,7 @@ mod tests {
     fn the_load_with_most_connections_without_room_is_named() {
         let loads = [("queue-round-1".to_owned(), 0), ("high-70".into(), 3), ("high-85".into(), 1_200)];
         let doubt = doubt(&loads).unwrap();
-        assert!(doubt.starts_with("in high-85, 1200 connections found no room"), "{doubt}");
+        assert!(doubt.starts_with("in the load high-85, 1200 connections found no room"), "{doubt}");
         assert_eq!(super::doubt(&loads[..1]), None);
         assert_eq!(overflows(&LoadedServers::Known(Vec::new())), 0);
     }
