@@ -197,7 +197,11 @@ impl Soak {
         if first.right == 0 {
             return Err(format!("its first load failed: {:?}", first.failure));
         }
-        let mut measured = Measured { length_s: self.duration.as_secs_f64(), ..Measured::default() };
+        let mut measured = Measured {
+            length_s: self.duration.as_secs_f64(),
+            cache_bytes: subject.cache_bytes,
+            ..Measured::default()
+        };
         measured.idle.0 = idle(&mut running, |_| true);
         let begun = Instant::now();
         let over = AtomicBool::new(false);

@@ -76,6 +76,8 @@ pub struct Subject {
     pub requests: Requests,
     /// The command of a valid client; the number makes it unique.
     pub probe: fn(&Scene, u64) -> Command,
+    /// The memory that its caches take over hours.
+    pub cache_bytes: u64,
     /// How that command ended.
     pub judge: fn(&Scene, u64, &Output) -> Outcome,
     /// Whether what that command was acknowledged is still there. `None` where the answer is all that was promised.

@@ -35,6 +35,8 @@ pub struct Bin {
 pub struct Measured {
     /// How long the load lasted, in seconds.
     pub length_s: f64,
+    /// The memory that caches of the system may take meanwhile.
+    pub cache_bytes: u64,
     /// Samples during the load.
     pub samples: Vec<Sample>,
     /// Before the load and after it, with no client.
@@ -90,17 +92,20 @@ impl Measured {
         Some((*bytes.first()?, *bytes.last()?))
     }
 
-    /// The growth of memory in a second, if it grows.
-    fn growth(&self, of: fn(&Sample) -> u64) -> Option<f64> {
+    /// The growth of memory in a second, if it grows by more than caches take.
+    fn growth(&self, of: fn(&Sample) -> u64, cache_bytes: u64) -> Option<f64> {
         let found = self.memory(of)?;
-        let grows =
-            found.interval.0 > 0.0 && found.slope * (self.length_s - self.warm_s()) >= LEAST_GROWTH_BYTES;
+        let least = LEAST_GROWTH_BYTES + cache_bytes as f64;
+        let grows = found.interval.0 > 0.0 && found.slope * (self.length_s - self.warm_s()) >= least;
         grows.then_some(found.slope)
     }
 
     /// The bytes that a request leaves in the memory of the system, if it grows.
     pub fn bytes_a_request(&self) -> Option<f64> {
-        Some(self.growth(|sample| sample.memory_bytes)? * self.length_s / self.answered.max(1) as f64)
+        Some(
+            self.growth(|sample| sample.memory_bytes, self.cache_bytes)? * self.length_s
+                / self.answered.max(1) as f64,
+        )
     }
 
     /// The drift of the 99th percentile. `None` for too few response times.
@@ -146,11 +151,11 @@ impl Measured {
         }
         let grown = |growth: f64| format!("grows by {} MB an hour", significant(growth * 3600.0 / 1e6, 2));
         if let (Some(growth), Some(bytes)) =
-            (self.growth(|sample| sample.memory_bytes), self.bytes_a_request())
+            (self.growth(|sample| sample.memory_bytes, self.cache_bytes), self.bytes_a_request())
         {
             problems.push(format!("memory {}, {} bytes a request", grown(growth), significant(bytes, 2)));
         }
-        if let Some(growth) = self.growth(|sample| sample.generator_bytes) {
+        if let Some(growth) = self.growth(|sample| sample.generator_bytes, 0) {
             problems.push(format!("the memory of the generator {}", grown(growth)));
         }
         if let Some(drift) = self.drift().filter(|drift| drift.interval.0 > MOST_DRIFT) {
@@ -246,6 +251,22 @@ mod tests {
             sample.memory_bytes -= ((600.0 - sample.at_s) * 30e3) as u64;
         }
         assert_eq!(fills.problems(), [""; 0]);
+    }
+
+    #[test]
+    fn a_cache_may_grow_up_to_its_size() {
+        // 2.3 MB an hour, of which the warm-up takes a sixth.
+        let fills = |cache_bytes| Measured { cache_bytes, ..measured(5, 640.0, 1.0) };
+        assert_eq!(fills(4 << 20).problems(), [""; 0]);
+        assert_eq!(fills(1 << 20).problems().len(), 1);
+    }
+
+    #[test]
+    fn requests_that_failed_say_how() {
+        let mut some = measured(6, 0.0, 1.0);
+        some.add_load(serde_json::json!({ "run": { "ended": [90, 0, 3, 0, 2] } }));
+        let [problem] = &some.problems()[..] else { panic!("{:?}", some.problems()) };
+        assert!(problem.ends_with("5 failed and 0 answers were wrong: 3 refused, 2 unanswered"), "{problem}");
     }
 
     #[test]

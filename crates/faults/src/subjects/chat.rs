@@ -25,6 +25,8 @@ pub(super) const SQLITE: Subject = Subject {
         command.args(account).args(["register", &name, "--server", &scene.address]);
         command
     },
+    // Pages of the database, which grows (crates/accounts/src/sqlite.rs).
+    cache_bytes: 64 << 20,
     judge: |_, _, output| by_status(output),
     is_kept: Some(logs_in),
     ..HOLD
@@ -34,6 +36,7 @@ pub(super) const POSTGRES: Subject = Subject {
     name: "chat-postgres",
     system: "chat, PostgreSQL",
     peer: Some(Peer::Database(DatabaseKind::Postgres)),
+    cache_bytes: 0,
     ..SQLITE
 };
 
@@ -41,6 +44,7 @@ pub(super) const MARIADB: Subject = Subject {
     name: "chat-mariadb",
     system: "chat, MariaDB",
     peer: Some(Peer::Database(DatabaseKind::Mariadb)),
+    cache_bytes: 0,
     ..SQLITE
 };
 
@@ -48,6 +52,7 @@ pub(super) const REDIS: Subject = Subject {
     name: "chat-redis",
     system: "chat, Redis",
     peer: Some(Peer::Database(DatabaseKind::Redis)),
+    cache_bytes: 0,
     ..SQLITE
 };
 

@@ -17,6 +17,7 @@ pub(super) const REVERSE: Subject = Subject {
     parts: |scene| vec![server(scene, &["reverse", "--workers", "2", "--cache-entries", "4096"])],
     requests: Requests::Url(|scene| url(format!("reverse://{}?difficulty=20000", scene.address))),
     probe: |scene, n| probe(scene, &format!("reverse://{}?difficulty=20000", scene.address), n),
+    cache_bytes: 0,
     judge,
     is_kept: None,
 };
@@ -44,7 +45,9 @@ pub(super) const TEXTSEARCH: Subject = Subject {
         let generate = ["textsearch", "generate", "sentences.txt", "--rows", "20000"];
         scene.run(&generate).map(drop)
     },
-    parts: |scene| vec![server(scene, &["textsearch", "--data", "sentences.txt", "--workers", "2"])],
+    parts: |scene| {
+        vec![server(scene, &["textsearch", "--data", "sentences.txt", "--workers", "2", "--cache", "1"])]
+    },
     requests: Requests::Url(|scene| url(format!("textsearch://{}", scene.address))),
     probe: |scene, n| probe(scene, &format!("textsearch://{}", scene.address), n),
     ..REVERSE
