@@ -129,8 +129,8 @@ impl Measured {
             self.failed += failed.iter().sum::<u64>();
             let kinds = failed.iter().zip(["refused", "timed out", "unanswered"]).filter(|kind| *kind.0 > 0);
             let kinds: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
-            let because = value["run"]["refused_because"].as_str().map(str::to_owned);
-            self.failure = because.or((!kinds.is_empty()).then(|| kinds.join(", ")));
+            let how = (!kinds.is_empty()).then(|| kinds.join(", "));
+            self.failure = value["run"]["refused_because"].as_str().map(str::to_owned).or(how);
         }
         let bins = value["seen"]["series"]["bins"].as_array().into_iter().flatten();
         let number = |bin: &Value, name: &str| bin[name].as_f64();
