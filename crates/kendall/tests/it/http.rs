@@ -143,7 +143,7 @@ fn the_servers_of_the_experiments_answer_as_their_files_expect() {
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let statuses = &answer["run"]["statuses"];
         assert!(
-            statuses["200"].as_u64() > Some(5) && statuses.as_object().unwrap().len() == 1,
+            statuses["200"].as_u64() > Some(0) && statuses.as_object().unwrap().len() == 1,
             "{file}: {statuses}"
         );
     }
