@@ -56,7 +56,7 @@ fn every_operation_is_answered_on_kept_connections() {
 
 #[test]
 fn the_end_of_an_idle_session_is_noticed() {
-    let limits = Limits { attempts: None, lease: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { attempts: None, lease: Duration::from_secs(2), ..Limits::default() };
     let server = run_server(options(Arc::new(Memory::default()), limits, None));
     let workload = ChatWorkload::new(server.address, 7, mix([0.0, 0.0, 1.0, 0.0], Reuse::Keep));
     clients(async {

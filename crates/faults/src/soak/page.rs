@@ -81,8 +81,8 @@ and tunnel get all requests from new clients. Each second another client sends r
 10 min, is a warm-up and is left out.
 
 - Memory is what the processes of the system hold. Growth is the slope of a line through it, with a 95 % interval that allows for \
-correlated samples. It is a problem if the interval is above 0 and the memory grew by 256 KiB, and with SQLite by 64 MiB more: its cache \
-of pages takes hours to fill.
+correlated samples. It is a problem if the interval is above 0 and the memory grew by 256 KiB, or with SQLite by 64 MiB more, the size of \
+its page cache.
 - p99 is the median over short parts of a quarter. Its change, with a 95 % interval, is a problem if the interval is above 10 %.
 - Descriptors and threads are counted before and after, with no client. They must not become more.
 - Logs must stay below 1 MiB.

@@ -100,12 +100,13 @@ impl Measured {
         grows.then_some(found.slope)
     }
 
+    fn system_growth(&self) -> Option<f64> {
+        self.growth(|sample| sample.memory_bytes, self.cache_bytes)
+    }
+
     /// The bytes that a request leaves in the memory of the system, if it grows.
     pub fn bytes_a_request(&self) -> Option<f64> {
-        Some(
-            self.growth(|sample| sample.memory_bytes, self.cache_bytes)? * self.length_s
-                / self.answered.max(1) as f64,
-        )
+        Some(self.system_growth()? * self.length_s / self.answered.max(1) as f64)
     }
 
     /// The drift of the 99th percentile. `None` for too few response times.
@@ -150,9 +151,7 @@ impl Measured {
             ));
         }
         let grown = |growth: f64| format!("grows by {} MB an hour", significant(growth * 3600.0 / 1e6, 2));
-        if let (Some(growth), Some(bytes)) =
-            (self.growth(|sample| sample.memory_bytes, self.cache_bytes), self.bytes_a_request())
-        {
+        if let (Some(growth), Some(bytes)) = (self.system_growth(), self.bytes_a_request()) {
             problems.push(format!("memory {}, {} bytes a request", grown(growth), significant(bytes, 2)));
         }
         if let Some(growth) = self.growth(|sample| sample.generator_bytes, 0) {
