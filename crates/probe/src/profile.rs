@@ -31,9 +31,12 @@ use stack::{Frame, STACK_BYTES, Space, USER_REGISTERS};
 pub const DEFAULT_HZ: u32 = 99;
 /// The number of kernel buffers: one for each thread and core.
 const MOST_RINGS: usize = 256;
-/// The size of a buffer: seven samples. It is drained every 20 ms.
+/// The size of a buffer: seven samples.
 const RING_BYTES: usize = 8 * STACK_BYTES as usize;
+/// The longest time between two readings of the buffers.
 const DRAIN_EVERY: Duration = Duration::from_millis(20);
+/// The most samples that a thread on one core takes in that time, so that late readings lose none.
+const DRAIN_SAMPLES: u32 = 3;
 /// The most distinct stacks; later ones are counted in `(more)`.
 const MOST_STACKS: usize = 1 << 16;
 
@@ -199,6 +202,7 @@ impl Rings {
 
     fn run(mut self, stop: &AtomicBool) -> Profile {
         let mut found = CollectedStacks::default();
+        let drain_every = DRAIN_EVERY.min(Duration::from_secs(1) * DRAIN_SAMPLES / self.hz.max(1));
         loop {
             let last = stop.load(Ordering::Relaxed);
             for ring in &mut self.rings {
@@ -213,7 +217,7 @@ impl Rings {
             if last {
                 break;
             }
-            std::thread::sleep(DRAIN_EVERY);
+            std::thread::sleep(drain_every);
         }
         drop(self.rings);
         let CollectedStacks { stacks, spaces, threads, samples, lost, more, .. } = found;

@@ -132,8 +132,8 @@ fn work_of_long_to_short() -> Result<Option<f64>, String> {
     }
     // 499 samples a second of CPU time: at half as many, a third of the machine's time would be missing.
     let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
-    if (profile.samples as f64) < 0.5 * expected {
-        return Err(format!("{} of {expected} samples", profile.samples));
+    if (profile.samples as f64) < 0.5 * expected || profile.lost > profile.samples / 20 {
+        return Err(format!("{} of {expected} samples, {} lost", profile.samples, profile.lost));
     }
     Ok(Some(within("long") / within("short")))
 }
@@ -159,15 +159,17 @@ fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
 }
 
 fn watching_costs_little_and_says_how_much() {
-    // A hundredth of a core is kept by reading less often, whatever a reading costs; opening the files comes on top. On a busy machine
-    // readings come too late, and cost more.
+    // Where a reading costs much, a hundredth of a core is kept by reading less often than asked; opening the files comes on top. On a
+    // busy machine readings come too late, and cost more.
     kendall_testbed::unless_disturbed(|| {
         let server = start("rest");
         let cost = watched(&server).cost;
         let planned = WATCHED.as_secs_f64() / cost.every_s;
         let share = (cost.samples + cost.skipped) as f64 / planned;
-        let is_cheap = cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64();
-        if (0.05..1.5).contains(&share) && is_cheap { Ok(()) } else { Err(format!("{cost:?}")) }
+        let cores = cost.cpu_s / WATCHED.as_secs_f64();
+        // It reads as often as asked, or as often as its share of a core allows.
+        let is_kept = share < 1.5 && (share > 0.5 || cores > 0.003) && cores > 0.0 && cores < 0.03;
+        if is_kept { Ok(()) } else { Err(format!("{cost:?}")) }
     });
 }
 
