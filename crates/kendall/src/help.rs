@@ -90,7 +90,7 @@ const GROUPS: &[(&str, &[Group])] = &[
             ),
             ("Service", &["workers", "threads", "discipline", "protocol"]),
             ("Patterns", &["match", "answer", "unicode", "backtracking"]),
-            ("Limits", &["deadline", "idle", "answer-memory", "cache"]),
+            ("Limits", &["deadline", "idle", "answer-memory", "cache", "pattern-memory"]),
         ],
     ),
     (

@@ -3,10 +3,11 @@
 
 use std::sync::OnceLock;
 
-use regex_automata::meta;
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
+use regex_automata::{Input, meta};
 use regex_syntax::hir::Hir;
 
+use crate::caches::Caches;
 use crate::error::{PatternError, SearchError};
 use crate::scan::lazy::{Lazy, Walked};
 use crate::semantics::Semantics;
@@ -25,8 +26,36 @@ pub(crate) struct Automaton {
     hir: Hir,
     most_bytes: usize,
     nfa: NFA,
-    regex: OnceLock<meta::Regex>,
+    regex: OnceLock<Regex>,
     lazy: OnceLock<Lazy>,
+}
+
+/// A regular expression of `regex-automata`, whose caches are counted.
+#[derive(Debug)]
+pub(crate) struct Regex {
+    regex: meta::Regex,
+    caches: Caches<meta::Cache>,
+}
+
+impl Regex {
+    fn new(regex: meta::Regex) -> Self {
+        let of_caches = regex.clone();
+        Self { regex, caches: Caches::new(move || of_caches.create_cache(), meta::Cache::memory_usage) }
+    }
+
+    /// Searches with a cache of this thread.
+    pub(crate) fn search<T>(&self, search: impl FnOnce(&meta::Regex, &mut meta::Cache) -> T) -> T {
+        self.caches.search(|cache| search(&self.regex, cache))
+    }
+
+    fn is_match(&self, sentence: &[u8]) -> bool {
+        let input = Input::new(sentence).earliest(true);
+        self.search(|regex, cache| regex.search_half_with(cache, &input).is_some())
+    }
+
+    fn bytes(&self) -> usize {
+        self.regex.memory_usage() + self.caches.bytes()
+    }
 }
 
 impl Automaton {
@@ -61,17 +90,15 @@ impl Automaton {
     }
 
     /// The regular expression, also of a pattern for which it is slow to build: to find where a match is.
-    pub(crate) fn regex(&self) -> &meta::Regex {
+    pub(crate) fn regex(&self) -> &Regex {
         self.regex.get_or_init(|| {
             let config = meta::Config::new()
                 .which_captures(WhichCaptures::Implicit)
                 // The reverse automaton and that with captures are as large again.
                 .nfa_size_limit(Some(8 * self.most_bytes))
                 .utf8_empty(true);
-            meta::Builder::new()
-                .configure(config)
-                .build_from_hir(&self.hir)
-                .expect("what fits within the limit once fits within eight times the limit")
+            let regex = meta::Builder::new().configure(config).build_from_hir(&self.hir);
+            Regex::new(regex.expect("what fits within the limit once fits within eight times the limit"))
         })
     }
 
@@ -95,10 +122,10 @@ impl Automaton {
         }
     }
 
-    /// The memory that it takes now, without the caches of threads.
+    /// The memory that it takes now.
     pub(crate) fn bytes(&self) -> usize {
         self.nfa.memory_usage()
-            + self.regex.get().map_or(0, meta::Regex::memory_usage)
+            + self.regex.get().map_or(0, Regex::bytes)
             + self.lazy.get().map_or(0, Lazy::bytes)
     }
 }

@@ -28,6 +28,7 @@
 
 mod automaton;
 mod cache;
+mod caches;
 mod client;
 mod data;
 mod database;

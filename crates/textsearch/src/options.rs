@@ -41,11 +41,13 @@ pub struct TextSearchOptions {
     pub answer_bytes: usize,
     /// The most memory of cached answers; 0 caches none.
     pub cache_bytes: usize,
+    /// The most memory of compiled patterns and their searches that stays for later requests; 0 keeps none.
+    pub pattern_bytes: usize,
 }
 
 impl TextSearchOptions {
     /// The defaults: the statement's dialect, all rows indexed, a worker and a thread for each processor, ten seconds for a
-    /// request, 1 GiB for answers, 64 MiB for cached ones.
+    /// request, 1 GiB for answers, 64 MiB for cached ones, and as much for compiled patterns.
     pub fn new(listen: SocketAddr, data: PathBuf) -> Self {
         Self {
             service: Config { patience: IDLE, ..Config::new(listen) },
@@ -58,6 +60,7 @@ impl TextSearchOptions {
             deadline: Duration::from_secs(10),
             answer_bytes: 1 << 30,
             cache_bytes: 64 << 20,
+            pattern_bytes: 64 << 20,
         }
     }
 }

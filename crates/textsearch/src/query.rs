@@ -146,7 +146,8 @@ impl Query {
             return perl.find_at(sentence, at);
         }
         let input = regex_automata::Input::new(sentence).range(at..);
-        Ok(self.entire().regex().find(input).map(|found| (found.start(), found.end())))
+        let found = self.entire().regex().search(|regex, cache| regex.search_with(cache, &input));
+        Ok(found.map(|found| (found.start(), found.end())))
     }
 
     /// The PCRE2 pattern that decides where automata cannot.
@@ -197,8 +198,7 @@ impl Query {
         }
     }
 
-    /// The memory that it takes now: automata are built when they are first needed. Excludes the caches that libraries keep for
-    /// each thread.
+    /// The memory that it takes now: automata are built when they are first needed, and the caches of threads grow.
     pub(crate) fn bytes(&self) -> usize {
         let dfa = self.dfa.get().and_then(Option::as_ref);
         size_of::<Self>()
@@ -206,6 +206,7 @@ impl Query {
             + self.contains.bytes()
             + self.entire.get().map_or(0, Automaton::bytes)
             + dfa.map_or(0, Dfa::bytes)
+            + self.pattern.perl.as_ref().map_or(0, Perl::bytes)
     }
 
     /// The automaton for what sentences must contain.

@@ -148,6 +148,12 @@ pub const ROW: System = System {
             kind: Kind::Whole { least: 0, most: 10_000_000 },
             default: Some("64"),
         },
+        Parameter {
+            name: "pattern-memory",
+            help: "most memory of compiled patterns and their searches that stays for later requests, in MB; 0 keeps none",
+            kind: Kind::Whole { least: 0, most: 10_000_000 },
+            default: Some("64"),
+        },
     ],
     workload: &[
         Parameter {
@@ -284,6 +290,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serv
         threads: count(server, "threads").unwrap_or_else(cores),
         deadline: server.time("deadline").expect(IS_SET),
         cache_bytes: (server.whole("cache").expect(IS_SET) * MB) as usize,
+        pattern_bytes: (server.whole("pattern-memory").expect(IS_SET) * MB) as usize,
         answer_bytes: (server.whole("answer-memory").expect(IS_SET) * MB) as usize,
         ..usual
     };

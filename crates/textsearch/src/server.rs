@@ -17,7 +17,7 @@ use kendall_service::{
 };
 use kendall_station::{Job, Knows, Size};
 
-use crate::cache::Origin;
+use crate::cache::{Cache, Origin};
 use crate::error::SearchError;
 use crate::options::TextSearchOptions;
 use crate::plan::SearchMethod;
@@ -147,7 +147,8 @@ impl TextSearch {
     /// # Errors
     /// Fails if the data cannot be read or threads cannot be started.
     pub fn new(options: &TextSearchOptions) -> Result<Self, ServeError> {
-        let source = DataSource::open(&options.data, &options.open, options.cache_bytes)?;
+        let cache = Cache::new(options.pattern_bytes, options.cache_bytes);
+        let source = DataSource::open(&options.data, &options.open, cache)?;
         let discipline = options.service.discipline;
         let board = Arc::new(Board::new(options.service.workers.get(), options.threads.get()));
         let crews = Crews::start(&board)

@@ -266,18 +266,20 @@ impl<'a> Work<'a> {
 
     /// Searches lines in one call.
     fn search_lines(&mut self, automaton: &Automaton, block: &Block, lines: Range<usize>) {
-        let (text, starts, regex) = (block.text(), block.starts(), automaton.regex());
+        let (text, starts) = (block.text(), block.starts());
         // Without the last line feed, behind which no line is.
         let end = starts[lines.end] as usize - 1;
-        let mut line = lines.start;
-        while line < lines.end {
-            let input = regex_automata::Input::new(text).range(starts[line] as usize..end).earliest(true);
-            let Some(found) = regex.search_half(&input) else { break };
-            let at = found.offset().min(end);
-            line = line_of(starts, line, at);
-            self.found.insert(line);
-            line += 1;
-        }
+        automaton.regex().search(|regex, cache| {
+            let mut line = lines.start;
+            while line < lines.end {
+                let input = regex_automata::Input::new(text).range(starts[line] as usize..end).earliest(true);
+                let Some(found) = regex.search_half_with(cache, &input) else { break };
+                let at = found.offset().min(end);
+                line = line_of(starts, line, at);
+                self.found.insert(line);
+                line += 1;
+            }
+        });
     }
 }
 

@@ -46,7 +46,9 @@ pub(super) const TEXTSEARCH: Subject = Subject {
         scene.run(&generate).map(drop)
     },
     parts: |scene| {
-        vec![server(scene, &["textsearch", "--data", "sentences.txt", "--workers", "2", "--cache", "1"])]
+        let bounded = ["--cache", "1", "--pattern-memory", "4"];
+        let serve = ["textsearch", "--data", "sentences.txt", "--workers", "2"];
+        vec![server(scene, &[&serve[..], &bounded].concat())]
     },
     requests: Requests::Url(|scene| url(format!("textsearch://{}", scene.address))),
     probe: |scene, n| probe(scene, &format!("textsearch://{}", scene.address), n),

@@ -20,6 +20,9 @@ const HEAP_LIMIT: i32 = -63;
 /// The stack of the compiled matcher grows up to this.
 const STACK_BYTES: usize = 1 << 20;
 
+/// About what a compiled pattern takes, with the stack of the compiled matcher for two threads: PCRE2's library does not say.
+const COMPILED_BYTES: usize = 96 << 10;
+
 /// A pattern compiled by PCRE2: once as it is, and, on first use, for ASCII text. That is twice as fast, since nothing is decoded
 /// or checked to be UTF-8, and of such text several sentences can be searched at once.
 #[derive(Debug)]
@@ -77,6 +80,13 @@ impl Perl {
 
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// About the memory that it takes now.
+    pub(crate) fn bytes(&self) -> usize {
+        let later =
+            [&self.ascii, &self.lines].into_iter().filter(|regex| matches!(regex.get(), Some(Some(_))));
+        (1 + later.count()) * COMPILED_BYTES + self.text.len() + self.lines_text.len()
     }
 
     pub(crate) fn is_match(&self, sentence: &[u8]) -> Result<bool, SearchError> {

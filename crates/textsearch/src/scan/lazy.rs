@@ -1,14 +1,13 @@
 //! A lazy automaton that scans one line and can be stopped in the middle: for patterns and lines so large that the searches of
 //! `regex-automata`, which always run to their end, would take seconds.
 
-use std::fmt;
-
 use regex_automata::Anchored;
 use regex_automata::MatchKind;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::NFA;
-use regex_automata::util::pool::Pool;
 use regex_automata::util::start;
+
+use crate::caches::Caches;
 
 /// The memory that a thread may use for the automaton's cache. A larger set of states than this still fits.
 const CACHE_BYTES: usize = 2 << 20;
@@ -26,9 +25,10 @@ pub(crate) enum Walked {
 }
 
 /// The automaton, and the cache of each thread.
+#[derive(Debug)]
 pub(crate) struct Lazy {
     automaton: DFA,
-    caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync>>,
+    caches: Caches<Cache>,
     bytes_between_checks: usize,
 }
 
@@ -46,7 +46,7 @@ impl Lazy {
         let of_cache = automaton.clone();
         let states = nfa.states().len().max(1);
         Self {
-            caches: Pool::new(Box::new(move || of_cache.create_cache())),
+            caches: Caches::new(move || of_cache.create_cache(), Cache::memory_usage),
             automaton,
             bytes_between_checks: (STATES_BETWEEN_CHECKS / states).max(1),
         }
@@ -54,9 +54,12 @@ impl Lazy {
 
     /// Scans a line, without its line feed.
     pub(crate) fn line(&self, line: &[u8], stop: &dyn Fn() -> bool) -> Walked {
-        let mut cache = self.caches.get();
+        self.caches.search(|cache| self.walk(cache, line, stop))
+    }
+
+    fn walk(&self, cache: &mut Cache, line: &[u8], stop: &dyn Fn() -> bool) -> Walked {
         let line_start = start::Config::new().anchored(Anchored::No).look_behind(Some(b'\n'));
-        let Ok(mut state) = self.automaton.start_state(&mut cache, &line_start) else {
+        let Ok(mut state) = self.automaton.start_state(cache, &line_start) else {
             return Walked::Unknown;
         };
         let bytes = line.iter().chain(b"\n");
@@ -64,7 +67,7 @@ impl Lazy {
             if at % self.bytes_between_checks == 0 && stop() {
                 return Walked::Stopped;
             }
-            let Ok(next) = self.automaton.next_state(&mut cache, state, byte) else {
+            let Ok(next) = self.automaton.next_state(cache, state, byte) else {
                 return Walked::Unknown;
             };
             state = next;
@@ -80,14 +83,8 @@ impl Lazy {
         Walked::NoMatch
     }
 
-    /// The memory that it takes, without the caches of threads.
+    /// The memory that it takes now.
     pub(crate) fn bytes(&self) -> usize {
-        self.automaton.memory_usage()
-    }
-}
-
-impl fmt::Debug for Lazy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lazy").field("automaton", &self.automaton).finish_non_exhaustive()
+        self.automaton.memory_usage() + self.caches.bytes()
     }
 }

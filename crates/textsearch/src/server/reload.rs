@@ -50,6 +50,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::cache::Cache;
     use crate::opening::{OpenOptions, Saving};
     use crate::query::Query;
     use crate::semantics::Semantics;
@@ -60,7 +61,7 @@ mod tests {
         let path = folder.path().join("data.txt");
         fs::write(&path, "1@@@old\n").unwrap();
         let options = OpenOptions { saving: Saving::Off, ..OpenOptions::default() };
-        let source = DataSource::open(&path, &options, 1 << 20).unwrap();
+        let source = DataSource::open(&path, &options, Cache::new(1 << 20, 1 << 20)).unwrap();
         let query = Arc::new(Query::parse(";old", &Semantics::default()).unwrap());
         let old = source.current();
         let (search, _) = source.cache.search(&old, &query);

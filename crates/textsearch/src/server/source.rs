@@ -14,9 +14,6 @@ use crate::query::Query;
 use crate::search::Search;
 use crate::semantics::Semantics;
 
-/// The most memory of cached compiled patterns.
-const QUERY_BYTES: usize = 64 << 20;
-
 /// The source of the rows: the current database, how to open it again, and recent searches.
 #[derive(Debug)]
 pub(crate) struct DataSource {
@@ -28,14 +25,14 @@ pub(crate) struct DataSource {
 }
 
 impl DataSource {
-    /// Opens a file. Cached answers take at most the given number of bytes.
-    pub(crate) fn open(path: &Path, options: &OpenOptions, cache_bytes: usize) -> Result<Self, SearchError> {
+    /// Opens a file for searches by this cache.
+    pub(crate) fn open(path: &Path, options: &OpenOptions, cache: Cache) -> Result<Self, SearchError> {
         let database = Database::open(path, options)?;
         warn_of_oddities(&database);
         Ok(Self {
             current: Mutex::new(Arc::new(database)),
             options: options.clone(),
-            cache: Cache::new(QUERY_BYTES, cache_bytes),
+            cache,
             reloads: Counter::default(),
             failed_reloads: Counter::default(),
         })

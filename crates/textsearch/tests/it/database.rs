@@ -242,6 +242,27 @@ fn answers_are_kept_within_their_bound_and_for_their_database() {
 }
 
 #[test]
+fn the_memory_of_searches_counts_as_that_of_their_patterns() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(&write(&folder, &made(5_000)), Saving::Off);
+    let cache = Cache::new(4 << 20, 0);
+    let mut largest = 0;
+    for letter in 'a'..='z' {
+        // The automaton has too many states for a table, so searches make those that they meet.
+        let request = format!(";[aeiou][a-zA-Z ,.]{{12}}[tsrn][a-z ]{{6}}[qxz{letter}][a-z ]{{3}}[qj]");
+        let before = cache.query_bytes();
+        let query = cache.query(&request, &Semantics::default()).unwrap();
+        let at_first = cache.query_bytes().saturating_sub(before);
+        let search = Arc::new(database.search(&query));
+        search.run().unwrap();
+        cache.keep(&search);
+        largest = largest.max(cache.query_bytes().saturating_sub(before + at_first));
+        assert!(cache.query_bytes() <= 4 << 20);
+    }
+    assert!(largest > 256 << 10, "{largest}");
+}
+
+#[test]
 fn a_running_search_is_shared_by_equivalent_requests() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder, &made(5_000));
