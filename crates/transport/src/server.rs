@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use crate::error::TransportError;
@@ -27,7 +28,7 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(60);
 /// The pause after a failed accept, such as for lack of descriptors, before a retry.
 const REST: Duration = Duration::from_millis(50);
-/// The time for connections to finish when the server ends.
+/// The time for clients to learn that the server ends, and for its threads to end.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The options of the server.
@@ -91,9 +92,15 @@ impl Server {
     pub fn run_until(self, until: impl Future<Output = ()>) -> Result<(), TransportError> {
         let Self { runtime, mut listener, desk, writing } = self;
         runtime.block_on(async {
+            let mut connections = JoinSet::new();
             tokio::select! {
                 () = until => {}
-                () = accept_all(&mut *listener, &desk) => {}
+                () = accept_all(&mut *listener, &desk, &mut connections) => {}
+            }
+            connections.shutdown().await;
+            // Otherwise clients of CurveCP and QUIC would learn of the end by a time-out.
+            if timeout(GRACE, listener.close()).await.is_err() {
+                tracing::debug!("some clients did not confirm that their connections have ended");
             }
         });
         drop(listener);
@@ -123,13 +130,17 @@ impl Server {
     }
 }
 
-async fn accept_all(listener: &mut dyn Listener, desk: &Arc<Desk>) {
+async fn accept_all(listener: &mut dyn Listener, desk: &Arc<Desk>, connections: &mut JoinSet<()>) {
     loop {
-        match listener.accept().await {
+        let accepted = tokio::select! {
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
             Ok(opening) => match desk.places.clone().try_acquire_owned() {
                 Ok(place) => {
                     let desk = desk.clone();
-                    tokio::spawn(async move {
+                    connections.spawn(async move {
                         if let Err(error) = attend(opening, &desk).await {
                             tracing::debug!(%error, "a connection ended");
                         }

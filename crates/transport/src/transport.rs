@@ -1,6 +1,6 @@
 //! The trait of a transport: connect, listen, and a stream of bytes each way.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -55,6 +55,11 @@ pub trait Listener: Send {
 
     /// Waits for a client. Can be cancelled without losing one.
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Opening>>;
+
+    /// Ends all connections, and waits until their clients know. Over TCP the system does so.
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
 }
 
 /// Any port of this machine that can reach the address.

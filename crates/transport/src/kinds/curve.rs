@@ -70,4 +70,8 @@ impl Listener for Server {
             Ok(Box::pin(opening) as Opening)
         })
     }
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        // The streams are gone by now, which ends their connections.
+        Box::pin(self.0.idle())
+    }
 }

@@ -85,4 +85,8 @@ impl Listener for Server {
             Ok(Box::pin(opening) as Opening)
         })
     }
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.endpoint.close(0_u32.into(), b"the server ends");
+        Box::pin(self.endpoint.wait_idle())
+    }
 }

@@ -1,8 +1,15 @@
 //! The trait itself: a stream of bytes each way, with its own end.
 
+use std::time::Duration;
+
+use kendall_transport::protocol::Head;
 use kendall_transport::{Connection, Kind, Listener, TransportError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Builder;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::serving::{options, start};
 
 fn within<T>(what: impl Future<Output = T>) -> T {
     Builder::new_current_thread().enable_all().build().unwrap().block_on(what)
@@ -38,6 +45,25 @@ fn each_side_sends_its_bytes_and_ends_its_own_stream() {
             let ((answer, port), (seen_port, _stream)) = tokio::join!(client, server);
             assert_eq!(answer, "6 times 7 is 42", "{kind}");
             assert_eq!(port, seen_port, "{kind}");
+        });
+    }
+}
+
+#[test]
+fn a_client_learns_that_the_server_has_ended() {
+    // Without a word a client of CurveCP or QUIC would wait for half a minute or longer.
+    const SOON: Duration = Duration::from_secs(10);
+    for kind in Kind::ALL {
+        within(async {
+            let server = start(&options(kind));
+            let Connection { mut stream, .. } = kind.transport().connect(server.address).await.unwrap();
+            stream.write_all(&Head::Send(1).encode()).await.unwrap();
+            stream.flush().await.unwrap();
+            stream.read_exact(&mut [0; 1]).await.unwrap();
+            let stopped = spawn_blocking(|| server.stop());
+            let after = timeout(SOON, stream.read(&mut [0; 1])).await;
+            assert!(matches!(after, Ok(Ok(0) | Err(_))), "{kind}: {after:?}");
+            stopped.await.unwrap();
         });
     }
 }
