@@ -379,8 +379,8 @@ impl ValidationReport {
         words.push(if self.awake {
             "No processor of this machine slept during the loads.".into()
         } else {
-            "Processors could sleep during the loads, which makes service longer at low load. kendall keeps those of this machine awake if it may \
-             write to /dev/cpu_dma_latency, as root may, and --let-sleep is left out.".into()
+            "Processors could sleep during the loads, which can make service longer at low load. kendall keeps those of this machine awake unless \
+             --let-sleep is given, if it may write to /dev/cpu_dma_latency, as root may, and the kernel chooses how they idle.".into()
         });
         let highest = self.loads.iter().max_by(|a, b| a.predicted.share.total_cmp(&b.predicted.share));
         if let Some(load) = highest {

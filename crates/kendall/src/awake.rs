@@ -20,7 +20,6 @@ impl AwakeOption {
 
     /// Keeps the processors awake, if asked to, until the result is dropped.
     pub(crate) fn keep(&self) -> anyhow::Result<Option<Awake>> {
-        let kept = self.keep_awake.then(Awake::keep).transpose();
-        kept.context("--keep-awake: the processors cannot be kept from sleeping; be root, or leave it out")
+        self.keep_awake.then(Awake::keep).transpose().context("--keep-awake")
     }
 }

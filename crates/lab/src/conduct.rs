@@ -39,8 +39,7 @@ impl Lab {
     /// Fails where a server or the record fails; finished trials are kept.
     pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<RunEnd, LabError> {
         let _alone = self.alone()?;
-        let awake = self.run.experiment().keep_awake.then(Awake::keep);
-        let _awake = awake.transpose().map_err(LabError::Awake)?;
+        let _awake = self.run.experiment().keep_awake.then(Awake::keep).transpose()?;
         // This needs a process with a single thread.
         let bed = self.lay(program)?;
         let mut view = View::new(Live::start(self.run.folder().into(), self.run.trials_done()));

@@ -14,6 +14,7 @@ use kendall_link::LinkError;
 use kendall_record::RecordError;
 use kendall_system::{Kind, Parameter, System, Value, secret_field};
 
+use crate::processor::AwakeError;
 use crate::trial_error::TrialError;
 
 /// The largest body of a request.
@@ -35,8 +36,8 @@ pub enum LabError {
         "agents cannot send over an emulated link, whose one end is this process; leave out [link], or --agents"
     )]
     AgentsOverLink,
-    #[error("keep-awake: the processors cannot be kept from sleeping ({0}); be root, or leave it out")]
-    Awake(io::Error),
+    #[error("keep-awake: {0}")]
+    Awake(#[from] AwakeError),
     #[error("another kendall is running in {}; wait for it, or stop it", .0.display())]
     Busy(PathBuf),
 }

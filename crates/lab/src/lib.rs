@@ -49,7 +49,7 @@ pub use machine::{Offer, inspect};
 pub use peak::{
     DisturbedProbes, Event, LightLoad, Peak, PeakError, PeakPlan, PeakSetting, UnfinishedBy, capacity, peak,
 };
-pub use processor::Awake;
+pub use processor::{Awake, AwakeError};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, stop_when_stdin_ends};
 pub use stop::TrialPrecision;

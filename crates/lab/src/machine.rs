@@ -9,9 +9,6 @@ use serde::Serialize;
 
 use crate::processor::longer_after_sleep;
 
-/// A processor that slept is slower if work takes this much longer on it: less is within the noise of the test.
-const SLOWER: f64 = 0.05;
-
 /// One property of a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offer {
@@ -140,13 +137,15 @@ fn timer() -> Offer {
 /// How much slower a processor is that slept.
 fn sleep() -> Offer {
     let longer = longer_after_sleep();
-    let found = match longer > SLOWER {
-        true => format!("the same work takes {:.0} % longer on a processor that slept", longer * 100.0),
-        false => "a processor that slept is as fast as a busy one".into(),
+    let found = match longer {
+        Some(longer) => {
+            format!("the same work takes {:.0} % longer on a processor that slept", longer * 100.0)
+        }
+        None => "a processor that slept is as fast as a busy one".into(),
     };
     let advice = "a server at low load takes longer for each request; keep processors awake with --keep-awake, as root, or boot \
                   with idle=poll";
-    offer("sleep", found, (longer > SLOWER).then_some(advice))
+    offer("sleep", found, longer.map(|_| advice))
 }
 
 fn open_files() -> Offer {

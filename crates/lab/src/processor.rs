@@ -37,6 +37,22 @@ const CALLS: u32 = 25;
 /// The lowest priority: the server runs first.
 const NICE: i32 = 19;
 
+/// Work takes longer after a sleep if it does so by this share: less is within the noise of [`longer_after_sleep`].
+const LONGER: f64 = 0.05;
+
+/// Why processors cannot be kept awake.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum AwakeError {
+    #[error(
+        "the processors cannot be kept from sleeping: this kernel has no driver that chooses how they idle, as in some virtual machines; \
+         leave it out, or boot with idle=poll"
+    )]
+    NoDriver,
+    #[error("the processors cannot be kept from sleeping ({0}); be root, or leave it out")]
+    Refused(#[from] io::Error),
+}
+
 /// While it lives, no processor of this machine sleeps: each polls for work when it has none.
 #[derive(Debug)]
 pub struct Awake {
@@ -49,13 +65,10 @@ impl Awake {
     ///
     /// # Errors
     /// Fails where that is not permitted, which usually takes root, and where the kernel does not choose how processors idle.
-    pub fn keep() -> io::Result<Self> {
+    pub fn keep() -> Result<Self, AwakeError> {
         let driver = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver");
         if driver.is_ok_and(|driver| driver.trim() == "none") {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "the kernel does not choose how processors idle",
-            ));
+            return Err(AwakeError::NoDriver);
         }
         let mut latency = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
         // The longest time in microseconds until a processor works again.
@@ -138,8 +151,9 @@ fn on_core(core: usize) -> Option<(Sender<()>, JoinHandle<Vec<Timed>>)> {
     Some((stop, thread))
 }
 
-/// By which share the computation takes longer on a processor that slept than on one that was busy: medians of several, in turns.
-pub(crate) fn longer_after_sleep() -> f64 {
+/// By which share the computation takes longer on a processor that slept than on one that was busy, medians of several, in turns; `None`
+/// if it takes no longer.
+pub(crate) fn longer_after_sleep() -> Option<f64> {
     let (mut slept_s, mut busy_s) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         thread::sleep(TURN);
@@ -150,7 +164,8 @@ pub(crate) fn longer_after_sleep() -> f64 {
         }
         busy_s.push(computation_s());
     }
-    median(&slept_s) / median(&busy_s) - 1.0
+    let longer = median(&slept_s) / median(&busy_s) - 1.0;
+    (longer > LONGER).then_some(longer)
 }
 
 /// The processor time of a fixed computation, in seconds, without interrupts.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use kendall_agents::{Fleet, Target};
 use kendall_analysis::trial_result::SCHEMA;
 use kendall_analysis::unstamped::Unstamped;
-use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
+use kendall_analysis::{Disturbance, ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
 use kendall_archive::TrialWriter;
 use kendall_experiment::{Combination, Load, Probing, Schedule, Threads, Trial};
 use kendall_link::LinkSettings;
@@ -184,16 +184,87 @@ impl Bench<'_> {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, link, capacity_per_s, unstamped, folder, probing, .. } = task;
+        let &Task { trial, combination, load, folder, .. } = task;
         let writer = TrialWriter::create(folder)?;
-        let mut server = self.serve(combination, folder, link.and(self.bed))?;
-        let reached = match crossing {
+        let server = self.serve(combination, folder, task.link.and(self.bed))?;
+        let address = match crossing {
             Some(crossing) => crossing.reach(server.address())?,
             None => server.address(),
         };
-        let workload = self.workload(reached, combination, trial.seed)?;
-        let cores = beside_trial(self.system, combination, &server);
-        let plan = load.plan(capacity_per_s, trial.seed, load.threads(cores, &*workload));
+        let workload = self.workload(address, combination, trial.seed)?;
+        let mut ready = Ready { server, address, workload };
+        let made = self.load_of_trial(task, &mut ready, writer, progress, cancel)?;
+        let Ready { server, workload, .. } = ready;
+        let Loaded { run, verdict, sinks, hopeless, resources, .. } = made.loaded;
+        let resources = resources.map(|seen| keep(seen, folder)).transpose()?;
+        let stamped = match (&server, self.system.home) {
+            (Serving::Started(_, path), Home::Here) => Some(path.clone()),
+            _ => None,
+        };
+        // The server writes its last stamps when it stops.
+        server.stop()?;
+        let stamped_by = stamped.as_deref().map(stamps::read).transpose()?.unwrap_or_default();
+        let writer = sinks.writer.expect("it was handed in");
+        let rows = writer.finish(&stamped_by, run.start_ns)?;
+        let counted = stamped.as_deref().map(taken_in).transpose()?.unwrap_or_default();
+        let readings = resources.is_some().then(|| readings(folder)).transpose()?;
+        let classes = workload.classes();
+        let setting = TrialSetting {
+            warmup: load.warmup,
+            readings: readings.as_ref(),
+            servers: (self.system.station)(&combination.server).servers,
+            classes: &classes,
+            unstamped: task.unstamped,
+        };
+        let TrialAnswer { measured, clients, grows, left_out, warmup_suggested_s } =
+            TrialAnswer::of(&rows, setting);
+        let levels = combination.levels.iter().map(|(name, value)| ((*name).into(), value.to_string()));
+        Ok(TrialResult {
+            schema: SCHEMA,
+            target: None,
+            started_utc: None,
+            again: None,
+            number: trial.number,
+            combination: trial.combination,
+            levels: levels.collect(),
+            repeat: trial.repeat,
+            seed: trial.seed,
+            classes,
+            offered_per_s: made.offered_per_s,
+            verdict,
+            run,
+            server: made.usage,
+            counted,
+            link: None,
+            measured,
+            clients,
+            grows,
+            left_out: Some(left_out),
+            warmup_suggested_s,
+            disturbance: made.disturbance,
+            hopeless,
+            resources,
+            seen: None,
+            nothing_seen: None,
+            expectations: Vec::new(),
+            precision: None,
+            score: None,
+        })
+    }
+
+    /// Loads the server of a trial, and observes what it and other programs use meanwhile.
+    fn load_of_trial(
+        &self,
+        task: &Task<'_>,
+        ready: &mut Ready,
+        writer: TrialWriter,
+        progress: &Progress,
+        cancel: &AtomicBool,
+    ) -> Result<MadeLoad, TrialError> {
+        let &Task { trial, combination, load, capacity_per_s, folder, probing, .. } = task;
+        let Ready { server, address, workload } = ready;
+        let cores = beside_trial(self.system, combination, server);
+        let plan = load.plan(capacity_per_s, trial.seed, load.threads(cores, &**workload));
         let offered_per_s = plan.arrivals.rate_per_s();
         if let Some(live) = task.live {
             live.loaded(server.pid(), offered_per_s);
@@ -211,11 +282,11 @@ impl Bench<'_> {
         };
         let agents = self.fleet.map(|fleet| {
             let settings = combination.workload.rooted(self.system.workload, self.files);
-            SentByAgents::new(fleet, Target::new(self.system, reached, &settings, trial.seed), load)
+            SentByAgents::new(fleet, Target::new(self.system, *address, &settings, trial.seed), load)
         });
         let loading = Loading {
             agents: agents.as_ref(),
-            workload: &*workload,
+            workload: &**workload,
             plan: &plan,
             stop,
             probing,
@@ -224,70 +295,29 @@ impl Bench<'_> {
             alone: None,
         };
         let sinks = RowSinks { writer: Some(writer), ..RowSinks::default() };
-        let Loaded { run, verdict, sinks, hopeless, resources, .. } = loading.run(sinks, progress, cancel)?;
-        let writer = sinks.writer.expect("it was handed in");
+        let loaded = loading.run(sinks, progress, cancel)?;
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
-        let resources = resources.map(|seen| keep(seen, folder)).transpose()?;
-        let after = server.usage()?;
-        let stamped = match (&server, self.system.home) {
-            (Serving::Started(_, path), Home::Here) => Some(path.clone()),
-            _ => None,
-        };
-        // The server writes its last stamps when it stops.
-        server.stop()?;
-        let stamped_by = stamped.as_deref().map(stamps::read).transpose()?.unwrap_or_default();
-        let rows = writer.finish(&stamped_by, run.start_ns)?;
-        let counted = stamped.as_deref().map(taken_in).transpose()?.unwrap_or_default();
-        let servers = (self.system.station)(&combination.server).servers;
-        let readings = resources.is_some().then(|| readings(folder)).transpose()?;
-        let classes = workload.classes();
-        let setting = TrialSetting {
-            warmup: load.warmup,
-            readings: readings.as_ref(),
-            servers,
-            classes: &classes,
-            unstamped,
-        };
-        let TrialAnswer { measured, clients, grows, left_out, warmup_suggested_s } =
-            TrialAnswer::of(&rows, setting);
-        Ok(TrialResult {
-            schema: SCHEMA,
-            target: None,
-            started_utc: None,
-            again: None,
-            number: trial.number,
-            combination: trial.combination,
-            levels: combination
-                .levels
-                .iter()
-                .map(|(name, value)| ((*name).into(), value.to_string()))
-                .collect(),
-            repeat: trial.repeat,
-            seed: trial.seed,
-            classes,
-            offered_per_s,
-            verdict,
-            run,
-            server: before
-                .zip(after)
-                .map(|(before, after)| ServerUsage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
-            counted,
-            link: None,
-            measured,
-            clients,
-            grows,
-            left_out: Some(left_out),
-            warmup_suggested_s,
-            disturbance,
-            hopeless,
-            resources,
-            seen: None,
-            nothing_seen: None,
-            expectations: Vec::new(),
-            precision: None,
-            score: None,
-        })
+        let usage = before.zip(server.usage()?);
+        let usage = usage.map(|(before, after)| ServerUsage { cpu_s: after.cpu_s - before.cpu_s, ..after });
+        Ok(MadeLoad { offered_per_s, loaded, disturbance, usage })
     }
+}
+
+/// A server, the address at which clients reach it, and their requests.
+struct Ready {
+    server: Serving,
+    address: SocketAddr,
+    workload: Box<dyn Workload>,
+}
+
+/// The load of a trial, as it was made.
+struct MadeLoad {
+    offered_per_s: Option<f64>,
+    loaded: Loaded,
+    /// What other programs used meanwhile, where the server is on this machine.
+    disturbance: Option<Disturbance>,
+    /// What the server used meanwhile, where it is known.
+    usage: Option<ServerUsage>,
 }
 
 /// Reads the counts of a server once its stamps are in the record, and removes its files.

@@ -35,7 +35,7 @@ pub use event::ValidationEvent;
 use crate::cores::OnCores;
 use crate::load_trial::LoadTrial;
 use crate::peak::{LightLoad, PeakError, PeakSetting, light_load};
-use crate::processor::{Awake, ProcessorTimes, ProcessorWatch};
+use crate::processor::{Awake, ProcessorTimes, ProcessorWatch, longer_after_sleep};
 use crate::surroundings::LoadedServers;
 use crate::trial::Bench;
 use crate::trial_error::TrialError;
@@ -181,7 +181,8 @@ impl Validation<'_> {
         // A server that does not answer leaves no folder.
         fs::create_dir_all(self.folder)
             .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
-        let mut series = Series::new(self, awake.is_some(), cancel);
+        let is_timed = awake.is_some() || longer_after_sleep().is_none();
+        let mut series = Series::new(self, is_timed, cancel);
         let users = (FULL * light.busy_users()).clamp(LEAST_USERS, MOST_USERS).min(self.setting.connections);
         let at_full: Vec<f64> = light.throughput_per_s.iter().map(|point| point.1).collect();
         let most_per_s = at_full.into_iter().fold(0.0, f64::max);
@@ -260,8 +261,8 @@ impl Validation<'_> {
 /// The loads of a validation, as they are made.
 struct Series<'a> {
     of: &'a Validation<'a>,
-    /// Whether the processors stay awake.
-    awake: bool,
+    /// Whether a computation shows how fast the machine is: on a processor that is slower after a sleep it would show the load.
+    is_timed: bool,
     cancel: &'a AtomicBool,
     /// The records that predictions are made from.
     folders: Vec<PathBuf>,
@@ -277,10 +278,10 @@ struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn new(of: &'a Validation<'a>, awake: bool, cancel: &'a AtomicBool) -> Self {
+    fn new(of: &'a Validation<'a>, is_timed: bool, cancel: &'a AtomicBool) -> Self {
         let (folders, full_per_s, computation_s) = (Vec::new(), Vec::new(), Vec::new());
         let (low, no_room) = (Vec::new(), Vec::new());
-        Self { of, awake, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low, no_room }
+        Self { of, is_timed, cancel, folders, made: 0, repeated: 0, full_per_s, computation_s, low, no_room }
     }
 
     /// The low loads and the full load once each, in an order that is drawn, and the queue just after the full load.
@@ -452,8 +453,7 @@ impl<'a> Series<'a> {
             servers: &self.of.setting.servers,
             record: Some(&folder),
         };
-        // A computation on a processor that was idle would take longer, and show the load in place of the machine.
-        let processor = self.awake.then(|| ProcessorWatch::start(&self.of.setting.servers));
+        let processor = self.is_timed.then(|| ProcessorWatch::start(&self.of.setting.servers));
         let before = listen_queue::overflows(&self.of.setting.servers);
         let result = trial.run(&Progress::default(), self.cancel);
         let no_room = listen_queue::overflows(&self.of.setting.servers).saturating_sub(before);
