@@ -69,9 +69,12 @@ fn nginx() -> Option<Nginx> {
         Command::new("nginx").arg("-p").arg(folder.path()).args(["-e", "stderr", "-c", "nginx.conf"]).spawn();
     let nginx = Nginx { process: process.unwrap(), clear, clear2, tls, tls1, _folder: folder };
     let deadline = Instant::now() + Duration::from_secs(10);
-    while TcpStream::connect(clear).is_err() {
-        assert!(Instant::now() < deadline, "nginx does not listen");
-        thread::sleep(Duration::from_millis(5));
+    // It begins to listen at one port after the other.
+    for port in [clear, clear2, tls, tls1] {
+        while TcpStream::connect(port).is_err() {
+            assert!(Instant::now() < deadline, "nginx does not listen");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
     Some(nginx)
 }
