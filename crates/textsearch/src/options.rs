@@ -41,7 +41,7 @@ pub struct TextSearchOptions {
     pub answer_bytes: usize,
     /// The most memory of cached answers; 0 caches none.
     pub cache_bytes: usize,
-    /// The most memory of compiled patterns and their searches that stays for later requests; 0 keeps none.
+    /// The most memory of compiled patterns kept for later requests, and of their searches; 0 keeps none.
     pub pattern_bytes: usize,
 }
 

@@ -150,7 +150,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "pattern-memory",
-            help: "most memory of compiled patterns and their searches that stays for later requests, in MB; 0 keeps none",
+            help: "most memory of compiled patterns kept for later requests, and of their searches, in MB; 0 keeps none",
             kind: Kind::Whole { least: 0, most: 10_000_000 },
             default: Some("64"),
         },
