@@ -138,9 +138,10 @@ fn a_validation_writes_its_predictions_before_it_measures_them() {
     let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     let high = folders.filter(|path| path.to_string_lossy().contains("-high-70")).collect::<Vec<_>>();
     assert!(!high.is_empty() && high.iter().all(|high| made(&prediction) <= made(&high.join("answer.json"))));
-    // Where processors may be kept awake, their speed is beside each record.
+    // Where processors are kept awake, or sleep does not slow them, their speed is beside each record.
     let timed = high[0].join("computation.json").exists();
-    assert_eq!((report["awake"].as_bool(), load["at_speed"].is_object()), (Some(timed), timed), "{report}");
+    assert!(timed || report["awake"] == false, "{report}");
+    assert_eq!(load["at_speed"].is_object(), timed, "{report}");
     // A queue of half a second was measured as well.
     let folders = std::fs::read_dir(&record).unwrap().map(|entry| entry.unwrap().path());
     assert!(folders.filter(|path| path.to_string_lossy().contains("-queue")).count() >= 1);
