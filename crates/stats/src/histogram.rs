@@ -2,7 +2,9 @@
 //! times in the simulator and in streamed answers.
 //!
 //! The exponent of a double and the first bits of its fraction together are its position on a grid that divides each
-//! doubling into equal parts. So a count costs a shift, a subtraction and an increment, and no logarithm.
+//! doubling into equal parts. So a count costs a shift, two subtractions and an increment, and no logarithm.
+
+use std::ops::Range;
 
 /// The bits of a double after its sign and exponent.
 const FRACTION: u32 = 52;
@@ -31,7 +33,9 @@ pub struct Histogram {
     shift: u32,
     /// The bucket of the smallest time that is distinguished from zero. The bucket before it holds zero, and what is below.
     least: u64,
-    /// Grows, by whole doublings, to the largest time. A bucket is full at 2³² − 1: by then, quantiles near it do not
+    /// The first bucket that has a counter.
+    from: usize,
+    /// Counters from the smallest time to the largest, by whole doublings. A bucket is full at 2³² − 1: by then, quantiles near it do not
     /// improve any more.
     counts: Vec<u32>,
 }
@@ -40,7 +44,7 @@ impl Histogram {
     /// A histogram whose smallest distinguished time is `least_s` > 0.
     pub fn new(grid: Grid, least_s: f64) -> Self {
         let shift = FRACTION - grid.parts_log2();
-        Self { shift, least: least_s.max(f64::MIN_POSITIVE).to_bits() >> shift, counts: Vec::new() }
+        Self { shift, least: least_s.max(f64::MIN_POSITIVE).to_bits() >> shift, from: 0, counts: Vec::new() }
     }
 
     /// The bucket of a time, which is not negative.
@@ -49,21 +53,23 @@ impl Histogram {
         ((time_s.to_bits() >> self.shift) + 1).saturating_sub(self.least) as usize
     }
 
-    #[inline]
     /// Counts a time.
+    #[inline]
     pub fn add(&mut self, time_s: f64) {
         let place = self.place(time_s);
-        if place >= self.counts.len() {
-            self.grow(place);
+        // The difference wraps for a bucket before the first.
+        if place.wrapping_sub(self.from) >= self.counts.len() {
+            self.cover(place..place + 1);
         }
-        self.counts[place] = self.counts[place].saturating_add(1);
+        let count = &mut self.counts[place - self.from];
+        *count = count.saturating_add(1);
     }
 
     /// Counts all of these times, none of which exceeds `largest_s`.
     pub fn add_all(&mut self, times_s: &[f64], largest_s: f64) {
         let last = self.place(largest_s);
-        if last >= self.counts.len() {
-            self.grow(last);
+        if self.from > 0 || last >= self.counts.len() {
+            self.cover(0..last + 1);
         }
         let (shift, least, counts) = (self.shift, self.least, self.counts.as_mut_slice());
         for time_s in times_s {
@@ -72,22 +78,34 @@ impl Histogram {
         }
     }
 
+    /// Makes counters for these buckets.
     #[cold]
-    fn grow(&mut self, place: usize) {
+    fn cover(&mut self, places: Range<usize>) {
         let doubling = 1 << (FRACTION - self.shift);
+        let mut from = places.start / doubling * doubling;
+        let mut end = places.end.next_multiple_of(doubling);
+        if !self.counts.is_empty() {
+            from = from.min(self.from);
+            end = end.max(self.from + self.counts.len());
+        }
         // Zeroed memory from the system costs nothing where nothing is ever counted.
-        let mut counts = vec![0; (place + 1).next_multiple_of(doubling)];
-        counts[..self.counts.len()].copy_from_slice(&self.counts);
-        self.counts = counts;
+        let mut counts = vec![0; end - from];
+        let at = self.from.saturating_sub(from);
+        counts[at..at + self.counts.len()].copy_from_slice(&self.counts);
+        (self.from, self.counts) = (from, counts);
     }
 
     /// Adds the counts of another histogram of the same grid.
     pub fn absorb(&mut self, other: &Self) {
         debug_assert_eq!((self.shift, self.least), (other.shift, other.least), "grids must be the same");
-        if self.counts.len() < other.counts.len() {
-            self.grow(other.counts.len() - 1);
+        if other.counts.is_empty() {
+            return;
         }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+        let theirs = other.from..other.from + other.counts.len();
+        if theirs.start < self.from || theirs.end > self.from + self.counts.len() {
+            self.cover(theirs);
+        }
+        for (mine, theirs) in self.counts[other.from - self.from..].iter_mut().zip(&other.counts) {
             *mine = mine.saturating_add(*theirs);
         }
     }
@@ -108,7 +126,7 @@ impl Histogram {
         for (place, &count) in self.counts.iter().enumerate() {
             let count = u64::from(count);
             if count >= left {
-                return Some(self.middle_s(place));
+                return Some(self.middle_s(self.from + place));
             }
             left -= count;
         }
@@ -119,7 +137,7 @@ impl Histogram {
     pub fn counts_to(&self, times_s: &[f64]) -> Vec<u64> {
         let (mut counted, mut next) = (0, 0);
         let mut to = |&time_s: &f64| {
-            let end = self.place(time_s).saturating_add(1).clamp(next, self.counts.len().max(next));
+            let end = (self.place(time_s) + 1).saturating_sub(self.from).clamp(next, self.counts.len());
             counted += self.counts[next..end].iter().map(|&count| u64::from(count)).sum::<u64>();
             next = end;
             counted
@@ -152,8 +170,8 @@ mod tests {
                 let (mut one, mut all) = (Histogram::new(grid, 1e-7), Histogram::new(grid, 1e-7));
                 times_s.iter().for_each(|&time_s| one.add(time_s));
                 all.add_all(&times_s, largest_s);
-                prop_assert_eq!(&one.counts, &all.counts);
                 times_s.sort_by(f64::total_cmp);
+                prop_assert_eq!(one.counts_to(&times_s), all.counts_to(&times_s));
                 let rank = crate::quantile_rank(times_s.len() as u64, p);
                 let exact_s = times_s[rank as usize - 1];
                 prop_assert!((one.quantile_s(p) / exact_s - 1.0).abs() <= error, "{} {}", one.quantile_s(p), exact_s);
@@ -173,6 +191,7 @@ mod tests {
             let mut both = of(&a);
             both.absorb(&of(&b));
             let together = of(&[a, b].concat());
+            prop_assert_eq!((both.from, &both.counts), (together.from, &together.counts));
             prop_assert_eq!(both.count(), together.count());
             prop_assert_eq!(both.at_rank_s(both.count() + 1), None);
             if let Some(at) = both.at_rank_s(both.count() / 2) {
@@ -183,6 +202,17 @@ mod tests {
                 prop_assert_eq!(both.quantile_s(p), together.quantile_s(p));
             }
         }
+    }
+
+    #[test]
+    fn times_far_apart_take_memory_and_times_nearby_take_little() {
+        let mut histogram = Histogram::new(Grid::Fine, 1e-7);
+        [0.001, 0.0011, 0.0019].iter().for_each(|&time_s| histogram.add(time_s));
+        assert!(histogram.counts.len() <= 2 * 512, "{}", histogram.counts.len());
+        // An earlier bucket, then a later one.
+        [1e-6, 1.0].iter().for_each(|&time_s| histogram.add(time_s));
+        assert!((20 * 512..=22 * 512).contains(&histogram.counts.len()), "{}", histogram.counts.len());
+        assert_eq!(histogram.counts_to(&[0.0, 1e-6, 0.0015, 2.0]), [0, 1, 3, 5]);
     }
 
     #[test]
