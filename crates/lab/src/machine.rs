@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::processor::longer_after_sleep;
+use crate::processor::{kernel_chooses_idling, longer_after_sleep};
 
 /// One property of a machine.
 #[derive(Clone, Debug, Serialize)]
@@ -143,8 +143,12 @@ fn sleep() -> Offer {
         }
         None => "a processor that slept is as fast as a busy one".into(),
     };
-    let advice = "a server at low load takes longer for each request; keep processors awake with --keep-awake, as root, or boot \
-                  with idle=poll";
+    let advice = match kernel_chooses_idling() {
+        true => {
+            "a server at low load takes longer for each request; keep processors awake with --keep-awake, as root, or boot with idle=poll"
+        }
+        false => "a server at low load takes longer for each request; boot with idle=poll",
+    };
     offer("sleep", found, longer.map(|_| advice))
 }
 

@@ -66,8 +66,7 @@ impl Awake {
     /// # Errors
     /// Fails where that is not permitted, which usually takes root, and where the kernel does not choose how processors idle.
     pub fn keep() -> Result<Self, AwakeError> {
-        let driver = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver");
-        if driver.is_ok_and(|driver| driver.trim() == "none") {
+        if !kernel_chooses_idling() {
             return Err(AwakeError::NoDriver);
         }
         let mut latency = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
@@ -75,6 +74,12 @@ impl Awake {
         latency.write_all(&0_i32.to_ne_bytes())?;
         Ok(Self { _latency: latency })
     }
+}
+
+/// Whether the kernel has a driver that chooses how processors idle.
+pub(crate) fn kernel_chooses_idling() -> bool {
+    let driver = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver");
+    driver.map_or(true, |driver| driver.trim() != "none")
 }
 
 /// When a computation began, in seconds since the start of the watch, and the processor time that it took, in seconds.
