@@ -9,7 +9,7 @@ use crate::protocol::{
     ClearPassword, Contact, Frame, Request, Secret, decode_greeting, decode_request, decode_said,
     encode_request, encode_said,
 };
-use kendall_talk::relay::{Limits as RelayLimits, Pairs};
+use kendall_talk::relay::{Limits as RelayLimits, PairId, Pairs};
 use kendall_testbed::fuzz::Target;
 
 /// The parsers and state machines of this crate.
@@ -80,7 +80,6 @@ fn name_seeds() -> Vec<Vec<u8>> {
 
 /// A script of requests, two bytes each: the directory never panics, and its tables keep their bounds.
 fn directory(input: &[u8]) {
-    const NAMES: [&str; 4] = ["alice", "bob", "carol", "dave"];
     let attempts = AttemptLimits { counts: 5, ..AttemptLimits::default() };
     let limits = Limits {
         sessions: 4,
@@ -92,92 +91,115 @@ fn directory(input: &[u8]) {
         attempts: Some(attempts),
         ..Limits::default()
     };
-    let mut directory = Directory::new(limits);
-    let mut now = Duration::ZERO;
-    // What the meeting point gives names to, and has seen.
-    let mut pairs = Pairs::new(RelayLimits::default());
-    let mut met = Vec::new();
+    let mut script = Script {
+        directory: Directory::new(limits),
+        now: Duration::ZERO,
+        pairs: Pairs::new(RelayLimits::default()),
+        met: Vec::new(),
+    };
     for (number, pair) in input.chunks_exact(2).enumerate() {
         let [act, operand] = [pair[0], pair[1]];
-        let connection = ConnectionId(u64::from(operand >> 2) % 8);
-        let name = NAMES[usize::from(operand % 4)];
+        match act % 22 {
+            act @ 0..8 => script.happens(act, operand, number),
+            20 => script.accepts_over_relay(operand),
+            21 => script.is_seen(operand),
+            act => script.asks(act, operand),
+        }
+        let sizes = script.directory.sizes();
+        assert!(sizes.sessions <= 4 && sizes.log_ins <= 2 && sizes.counts <= 5 && sizes.meetings <= 2);
+        assert!(sizes.watches <= 8 && sizes.calls <= 8 && sizes.connections <= 8);
+        script.directory.take_pushes();
+    }
+}
+
+/// A directory, and what has happened to it.
+struct Script {
+    directory: Directory,
+    now: Duration,
+    /// What the meeting point gives names to, and the names that it gave.
+    pairs: Pairs,
+    met: Vec<PairId>,
+}
+
+impl Script {
+    /// One of few connections, and one of few names of accounts.
+    fn whose(operand: u8) -> (ConnectionId, &'static str) {
+        const NAMES: [&str; 4] = ["alice", "bob", "carol", "dave"];
+        (ConnectionId(u64::from(operand >> 2) % 8), NAMES[usize::from(operand % 4)])
+    }
+
+    fn contact(operand: u8) -> Contact {
+        Contact::unlisted([operand; 32])
+    }
+
+    /// What comes to the directory by other ways than a request.
+    fn happens(&mut self, act: u8, operand: u8, number: usize) {
+        let Self { directory, now, .. } = self;
+        let (connection, name) = Self::whose(operand);
         let key = Name::new(name).expect("it is a name");
-        let token = Secret([(number % 256) as u8; 32]);
-        let contact = || Contact::unlisted([operand; 32]);
-        let text = || name.to_owned();
-        let call = u64::from(operand >> 2);
-        let request = match act % 22 {
+        match act {
             0 => {
                 // A connection is opened once.
-                directory.disconnect(now, connection);
+                directory.disconnect(*now, connection);
                 directory.connect(connection, ([10, 0, 0, operand % 3], 1).into());
-                continue;
             }
-            1 => {
-                directory.disconnect(now, connection);
-                continue;
-            }
+            1 => directory.disconnect(*now, connection),
             2 => {
-                let _ = directory.begin_log_in(now, connection, key.key());
-                continue;
+                let _ = directory.begin_log_in(*now, connection, key.key());
             }
             3 => {
-                let _ = directory.finish_log_in(now, connection, key, [0; 32], token);
-                continue;
+                let token = Secret([(number % 256) as u8; 32]);
+                let _ = directory.finish_log_in(*now, connection, key, [0; 32], token);
             }
             4 => {
-                let _ = directory.begin_registration(now, connection);
-                continue;
+                let _ = directory.begin_registration(*now, connection);
             }
-            5 => {
-                directory.password_changed(key.key(), connection, [1; 32]);
-                continue;
+            5 => directory.password_changed(key.key(), connection, [1; 32]),
+            6 => directory.account_deleted(key.key(), connection),
+            _ => {
+                *now += Duration::from_millis(u64::from(operand) * 300);
+                directory.advance(*now);
+                assert!(directory.next_deadline().is_none_or(|next| next > *now));
             }
-            6 => {
-                directory.account_deleted(key.key(), connection);
-                continue;
-            }
-            7 => {
-                now += Duration::from_millis(u64::from(operand) * 300);
-                directory.advance(now);
-                assert!(directory.next_deadline().is_none_or(|next| next > now));
-                continue;
-            }
+        }
+    }
+
+    fn asks(&mut self, act: u8, operand: u8) {
+        let (connection, name) = Self::whose(operand);
+        let name = name.to_owned();
+        let (contact, call) = (Self::contact(operand), u64::from(operand >> 2));
+        let request = match act {
             8 => Request::Resume { token: Secret([operand; 32]) },
             9 => Request::StayAlive,
-            10 => Request::WhoIsThere { after: text() },
-            11 => Request::Watch { name: text() },
-            12 => Request::Unwatch { name: text() },
+            10 => Request::WhoIsThere { after: name },
+            11 => Request::Watch { name },
+            12 => Request::Unwatch { name },
             13 => Request::WaitForCalls,
             14 => Request::StopWaiting,
-            15 => Request::Call { name: text(), talk: [text().len() as u8; 16], contact: contact() },
-            16 => Request::Accept { call, contact: contact() },
+            15 => Request::Call { talk: [name.len() as u8; 16], name, contact },
+            16 => Request::Accept { call, contact },
             17 => Request::Refuse { call },
             18 => Request::Cancel { call },
-            19 => Request::LogOut,
-            20 => {
-                let Ok(pair) = pairs.open(now, [[operand; 16]; 2]) else { continue };
-                met.push(pair);
-                let introduction = Introduction { pair, tokens: [[operand; 16]; 2] };
-                // Calls are numbered from 1 on.
-                let call = met.len() as u64 % 8;
-                let _ = directory.accept(now, connection, call, contact(), introduction);
-                assert!(directory.sizes().meetings <= 2);
-                continue;
-            }
-            _ => {
-                // Of a side that there is, and of one that there is not.
-                if let Some(pair) = met.get(usize::from(operand >> 2)) {
-                    directory.seen(*pair, usize::from(operand % 3), ([10, 0, 0, operand], 1).into());
-                }
-                continue;
-            }
+            _ => Request::LogOut,
         };
-        let _ = directory.perform(now, connection, request);
-        let sizes = directory.sizes();
-        assert!(sizes.sessions <= 4 && sizes.log_ins <= 2 && sizes.counts <= 5);
-        assert!(sizes.watches <= 8 && sizes.calls <= 8 && sizes.connections <= 8);
-        directory.take_pushes();
+        let _ = self.directory.perform(self.now, connection, request);
+    }
+
+    fn accepts_over_relay(&mut self, operand: u8) {
+        let Ok(pair) = self.pairs.open(self.now, [[operand; 16]; 2]) else { return };
+        self.met.push(pair);
+        let introduction = Introduction { pair, tokens: [[operand; 16]; 2] };
+        // Calls are numbered from 1 on.
+        let call = self.met.len() as u64 % 8;
+        let (connection, _) = Self::whose(operand);
+        let _ = self.directory.accept(self.now, connection, call, Self::contact(operand), introduction);
+    }
+
+    /// A side of a pair is seen: one that there is, or one that there is not.
+    fn is_seen(&mut self, operand: u8) {
+        if let Some(pair) = self.met.get(usize::from(operand >> 2)) {
+            self.directory.seen(*pair, usize::from(operand % 3), ([10, 0, 0, operand], 1).into());
+        }
     }
 }
 

@@ -76,6 +76,31 @@ pub fn parse(
     Reader { file, text, systems }.experiment(document.get_ref(), stem, folder)
 }
 
+/// The keys at the top of the file.
+const KEYS: [&str; 21] = [
+    "name",
+    "question",
+    "notes",
+    "repeats",
+    "precision",
+    "precision-of",
+    "repeats-at-most",
+    "time-at-most",
+    "disturbed-over",
+    "keep-awake",
+    "calibrate",
+    "seed",
+    "system",
+    "workload",
+    "link",
+    "load",
+    "case",
+    "model",
+    "published",
+    "expect",
+    "probe",
+];
+
 struct Reader<'a> {
     file: &'a str,
     text: &'a str,
@@ -84,29 +109,6 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 21] = [
-            "name",
-            "question",
-            "notes",
-            "repeats",
-            "precision",
-            "precision-of",
-            "repeats-at-most",
-            "time-at-most",
-            "disturbed-over",
-            "keep-awake",
-            "calibrate",
-            "seed",
-            "system",
-            "workload",
-            "link",
-            "load",
-            "case",
-            "model",
-            "published",
-            "expect",
-            "probe",
-        ];
         let items = in_order(top);
         for (key, place, _) in &items {
             if !KEYS.contains(key) {
@@ -157,14 +159,7 @@ impl Reader<'_> {
         if let Some(item) = find("published") {
             experiment.published = self.published(item, &experiment)?;
         }
-        let fits = |name: &str| {
-            !name.is_empty()
-                && name != "."
-                && name != ".."
-                && !name.contains(['/', '\\'])
-                && !name.contains(char::is_control)
-        };
-        if let (Some(item), false) = (find("name"), fits(&experiment.name)) {
+        if let (Some(item), false) = (find("name"), is_folder_name(&experiment.name)) {
             return Err(self.fault(
                 item.span(),
                 "name becomes a folder's name: it must not be empty, nor hold slashes or control characters",
@@ -380,6 +375,12 @@ impl Reader<'_> {
     fn fault(&self, place: Range<usize>, message: impl Into<String>) -> Fault {
         Fault::at(self.file, self.text, place, message)
     }
+}
+
+/// Whether a folder can have this name, in any folder.
+fn is_folder_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..")
+        && !name.contains(|char: char| matches!(char, '/' | '\\') || char.is_control())
 }
 
 /// The name of a TOML type with its article.
