@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The workspace's packages as Cargo sees them.
-fn packages() -> Vec<Value> {
+pub(super) fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))

@@ -1,8 +1,10 @@
-//! Every fuzz target has its name alone, its row in docs/fuzzing.md, and a program for libFuzzer.
+//! Every fuzz target has its name alone, its row in docs/fuzzing.md, and a program for libFuzzer, which can be built.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::floors::packages;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -44,4 +46,29 @@ fn every_crate_with_targets_has_a_program() {
     let programs: BTreeSet<String> =
         programs.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     assert_eq!(programs, targets().into_values().collect());
+}
+
+#[test]
+fn the_lock_file_of_the_programs_has_what_crates_use() {
+    let lock = fs::read_to_string(root().join("fuzz/Cargo.lock")).unwrap();
+    let locked: BTreeMap<&str, &str> = lock
+        .split("[[package]]\nname = \"")
+        .skip(1)
+        .map(|package| package.split_once('"').unwrap())
+        .filter(|(name, _)| name.starts_with("kendall-"))
+        .collect();
+    assert!(locked.len() > 40, "the packages are not found");
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        let Some(of) = locked.get(name) else { continue };
+        let dependencies = package["dependencies"].as_array().unwrap().iter();
+        for used in dependencies.filter(|used| used["kind"].is_null() && used["optional"] == false) {
+            let used = used["name"].as_str().unwrap();
+            assert!(
+                // A version follows the name where there are several.
+                of.contains(&format!("\"{used}\"")) || of.contains(&format!("\"{used} ")),
+                "fuzz/Cargo.lock lacks {used} of {name}: cargo update --offline --workspace --manifest-path fuzz/Cargo.toml"
+            );
+        }
+    }
 }
