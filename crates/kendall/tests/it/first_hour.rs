@@ -71,7 +71,7 @@ fn a_load_that_is_answered_with_404_says_so_in_its_first_line() {
 #[test]
 fn a_rate_in_per_cent_is_calibrated() {
     let target = server("200 OK", Duration::from_millis(5)).to_string();
-    let output = run(&["load", &target, "--rate", "5%", "-d", "1s", "--connections", "4"]);
+    let output = run(&["load", &target, "--rate", "5%", "-n", "20", "--connections", "4"]);
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     let calibrated =
