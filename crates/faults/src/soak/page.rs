@@ -82,8 +82,8 @@ and tunnel get all requests from new clients. Each second another client sends r
 
 - Memory is what the processes of the system hold. Growth is the slope of a line through it, with a 95 % interval that allows for \
 correlated samples. It is a problem if the interval is above 0 and the memory grew by 256 KiB, or with SQLite by 64 MiB more, the size of \
-its page cache. Of the load generator it may grow by 2 MiB more, which is what its histograms do: of 128 parts of the requests and 2,048 \
-parts of the time. nginx has the most requests, and would show a byte of each.
+its page cache. The memory of the load generator may grow by 2 MiB more, because its histograms fill, of 128 parts of the requests and \
+2,048 parts of the time. nginx has the most requests: its generator would show a leak of one byte a request.
 - p99 is the median over short parts of a quarter. Its change, with a 95 % interval, is a problem if the interval is above 10 %.
 - Descriptors and threads are counted before and after, with no client. They must not become more.
 - Logs must stay below 1 MiB.

@@ -12,8 +12,8 @@ const WARM_UP: f64 = 1.0 / 6.0;
 const LONGEST_WARM_UP_S: f64 = 600.0;
 /// Growth below this, from the warm-up to the end, is that of an allocator.
 const LEAST_GROWTH_BYTES: f64 = 262_144.0;
-/// What the histograms of a load generator may take more: of 128 parts of the requests, and of 2,048 parts of the time, whose numbers double
-/// before parts are joined.
+/// The memory of a load generator may grow by this more, because its histograms fill: those of up to 128 parts of the requests and up to
+/// 2,048 parts of the time.
 const HISTOGRAMS_BYTES: u64 = 2 << 20;
 /// The 99th percentile of the last quarter may exceed that of the first by this share.
 const MOST_DRIFT: f64 = 0.1;
