@@ -1,6 +1,6 @@
 //! What must hold for any request, answer, pattern and data file, and for any saved index.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use kendall_testbed::fuzz::{Script, Target, fed, however_cut, with_file};
@@ -16,6 +16,10 @@ use crate::query::Query;
 use crate::rows::{Form, Reading, Rows};
 use crate::search::Progress;
 use crate::semantics::{Alphabet, Backtracking, Matching, Semantics};
+
+/// Options whose defaults are not asked from the system for each case.
+static OPTIONS: LazyLock<OpenOptions> =
+    LazyLock::new(|| OpenOptions { threads: 1, saving: Saving::Off, ..OpenOptions::default() });
 
 /// The parsers of this crate.
 pub const TARGETS: &[Target] = &[
@@ -118,12 +122,12 @@ fn search(input: &[u8]) {
     let Ok(query) = Query::parse(request, &semantics) else { return };
     let query = Arc::new(query);
     let rows = Layout::ALL.map(|layout| {
-        let options = OpenOptions { layout, threads: 1, saving: Saving::Off, ..OpenOptions::default() };
+        let options = OpenOptions { layout, ..OPTIONS.clone() };
         let database = with_file("data", file.strip_prefix(b"\n").unwrap_or_default(), |path| {
             Database::open(path, &options).expect("any file is read")
         });
         assert!(database.contents().rows() <= file.len() as u64);
-        rows(database, &query)
+        rows(&Arc::new(database), &query)
     });
     assert!(
         rows.iter().all(|other| *other == rows[0]),
@@ -136,8 +140,8 @@ fn search(input: &[u8]) {
     }
 }
 
-fn rows(database: Database, query: &Arc<Query>) -> Vec<u8> {
-    let search = Arc::new(Arc::new(database).search(query));
+fn rows(database: &Arc<Database>, query: &Arc<Query>) -> Vec<u8> {
+    let search = Arc::new(database.search(query));
     while search.advance(Duration::MAX) == Progress::More {}
     let mut out = Vec::new();
     assert_eq!(Rows::new(search, Form::Row).read(&mut out, usize::MAX), Reading::End);
@@ -175,35 +179,24 @@ fn index(input: &[u8]) {
     assert_eq!(read.len(), usize::from(shard.is_sound()));
     for read in read {
         assert_eq!(read, shard);
-        for request in ["1,2;word", ";o.*e wo", ";(some|other) words"] {
-            let query = Query::parse(request, &Semantics::default()).expect("it is valid");
-            let mut database = small_database();
-            let covered = Shard { ..clone(&shard) };
-            database.index =
-                Index { shards: vec![Indexed::new(&database.blocks, 0..database.blocks.len(), covered)] };
-            database.layout = Layout::Indexed;
-            rows(database, &Arc::new(query));
+        let mut database = small_database();
+        let indexed = Indexed::new(&database.blocks, 0..database.blocks.len(), read);
+        (database.index, database.layout) = (Index { shards: vec![indexed] }, Layout::Indexed);
+        let database = Arc::new(database);
+        for query in QUERIES.iter() {
+            rows(&database, query);
         }
     }
 }
 
-fn clone(shard: &Shard) -> Shard {
-    let Shard { trigrams, first_entries, lines, segments, ends, data } = shard;
-    let (trigrams, first_entries, lines) = (trigrams.clone(), first_entries.clone(), lines.clone());
-    Shard {
-        trigrams,
-        first_entries,
-        lines,
-        segments: segments.clone(),
-        ends: ends.clone(),
-        data: data.clone(),
-    }
-}
+static QUERIES: LazyLock<Vec<Arc<Query>>> = LazyLock::new(|| {
+    let query = |request| Query::parse(request, &Semantics::default()).expect("it is valid");
+    ["1,2;word", ";o.*e wo", ";(some|other) words"].map(query).map(Arc::new).into()
+});
 
 /// Three hundred rows without an index.
 fn small_database() -> Database {
-    let options =
-        OpenOptions { layout: Layout::ByType, threads: 1, saving: Saving::Off, ..OpenOptions::default() };
+    let options = OpenOptions { layout: Layout::ByType, ..OPTIONS.clone() };
     let file = "1@@@some words\n2@@@other words\n3@@@more\n".repeat(100);
     with_file("data", file.as_bytes(), |path| Database::open(path, &options).expect("it is valid"))
 }
