@@ -152,6 +152,36 @@ impl LoadKind {
             _ => true,
         }
     }
+
+    /// The schedule of this kind of load.
+    fn schedule(
+        self,
+        arrivals: &str,
+        settings: &Settings,
+        folder: &Path,
+    ) -> Result<Schedule, (&'static str, String)> {
+        Ok(match self {
+            Self::Closed => Schedule::Fixed(closed(settings)?),
+            Self::ClosedStages => {
+                let text = settings.word("stages").expect("there are stages");
+                let users = stages::read_users(text, think(settings)).map_err(|why| ("stages", why))?;
+                let cut = |time: Duration| users.until(time.as_secs_f64());
+                Schedule::Fixed(Arrivals::Attended(
+                    settings.time("duration").map_or_else(|| users.clone(), cut),
+                ))
+            }
+            Self::Trace => Schedule::Fixed(trace(settings, folder)?),
+            Self::Sessions => sessions(settings)?,
+            Self::Stages => Schedule::Fixed(staged(arrivals, settings)?),
+            Self::Gaps => {
+                let kind = gap_kind(arrivals).map_err(|message| ("arrivals", message))?;
+                let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
+                let gap =
+                    kind.law(1.0, scv).map_err(|error| ("arrivals", format!("{error}; see arrivals-scv")))?;
+                open(arrivals, gap, settings)?
+            }
+        })
+    }
 }
 
 impl Load {
@@ -161,9 +191,9 @@ impl Load {
     /// Returns the name of the missing or invalid parameter, and the reason.
     pub fn new(settings: &Settings, folder: &Path) -> Result<Self, (&'static str, String)> {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
-        let way = LoadKind::of(arrivals, settings);
-        if let Some((name, _)) = settings.iter().find(|(name, _)| !way.takes(name)) {
-            let beside = if matches!(way, LoadKind::Stages | LoadKind::ClosedStages) {
+        let kind = LoadKind::of(arrivals, settings);
+        if let Some((name, _)) = settings.iter().find(|(name, _)| !kind.takes(name)) {
+            let beside = if matches!(kind, LoadKind::Stages | LoadKind::ClosedStages) {
                 "beside stages".into()
             } else {
                 format!("with {arrivals} arrivals")
@@ -176,72 +206,29 @@ impl Load {
                 "must be a rate, such as 100 or 2k: the capacity that 100 % stands for".into(),
             ));
         }
-        let schedule = match way {
-            LoadKind::Closed => Schedule::Fixed(closed(settings)?),
-            LoadKind::ClosedStages => {
-                let text = settings.word("stages").expect("there are stages");
-                let users = stages::read_users(text, think(settings)).map_err(|why| ("stages", why))?;
-                let cut = |time: Duration| users.until(time.as_secs_f64());
-                Schedule::Fixed(Arrivals::Attended(
-                    settings.time("duration").map_or_else(|| users.clone(), cut),
-                ))
-            }
-            LoadKind::Trace => Schedule::Fixed(trace(settings, folder)?),
-            LoadKind::Sessions => sessions(settings)?,
-            LoadKind::Stages => Schedule::Fixed(staged(arrivals, settings)?),
-            LoadKind::Gaps => {
-                let kind = gap_kind(arrivals).map_err(|message| ("arrivals", message))?;
-                let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
-                let gap =
-                    kind.law(1.0, scv).map_err(|error| ("arrivals", format!("{error}; see arrivals-scv")))?;
-                open(arrivals, gap, settings)?
-            }
-        };
+        let schedule = kind.schedule(arrivals, settings, folder)?;
         let (requests, duration) = (settings.whole("requests"), settings.time("duration"));
         let ends = matches!(&schedule, Schedule::Fixed(arrivals) if arrivals.ends_s().is_some());
         if requests.is_none() && duration.is_none() && !ends {
             return Err(("duration", "the load has no end; set duration or requests".into()));
         }
-        let warmup = warmup(settings);
         if duration.is_some_and(|duration| duration.is_zero()) {
             return Err(("duration", "must be greater than 0, for example 10s".into()));
         }
-        if let (Warmup::Until(until_ns), Some(duration)) = (warmup, duration)
-            && until_ns as u128 >= duration.as_nanos()
-        {
-            return Err(("warmup", "must be shorter than the duration".into()));
-        }
-        if warmup == Warmup::Auto && settings.get("stages").is_some() {
-            let why = "auto finds where a steady state begins, and stages have none; give a time";
-            return Err(("warmup", why.into()));
-        }
-        let threads = Threads::of(settings);
         let connections = settings.whole("connections").expect("connections has a default") as u32;
         let most = most_threads(&schedule, connections);
-        let several = matches!(threads, Threads::Auto | Threads::Number(2..));
-        match threads {
-            _ if several && settings.get("core").is_some() => {
-                return Err(("core", "is for one generator thread; leave it out with several".into()));
-            }
-            Threads::Number(threads) if threads > most => {
-                let why =
-                    format!("must be at most {most}: each thread needs its own connection and its own user");
-                return Err(("generator-threads", why));
-            }
-            _ => {}
-        }
         let time = |name| settings.time(name).expect("it has a default");
         Ok(Self {
             schedule,
             requests,
             duration,
-            warmup,
+            warmup: warmup(settings, duration)?,
             timeout: time("timeout"),
             drain: time("drain"),
             connections,
             timing: timing(settings.word("timing").expect("timing has a default")).unwrap_or_default(),
             core: settings.whole("core").map(|core| core as u32),
-            threads,
+            threads: threads(settings, most)?,
         })
     }
 
@@ -306,12 +293,32 @@ fn most_threads(schedule: &Schedule, connections: u32) -> u32 {
     }
 }
 
-/// Converts to nanoseconds; longer times than 64 bits can hold become the longest, which is 292 years.
-fn warmup(settings: &Settings) -> Warmup {
+/// The threads that send, at most `most`.
+fn threads(settings: &Settings, most: u32) -> Result<Threads, (&'static str, String)> {
+    let threads = Threads::of(settings);
+    if matches!(threads, Threads::Auto | Threads::Number(2..)) && settings.get("core").is_some() {
+        return Err(("core", "is for one generator thread; leave it out with several".into()));
+    }
+    if matches!(threads, Threads::Number(threads) if threads > most) {
+        let why = format!("must be at most {most}: each thread needs its own connection and its own user");
+        return Err(("generator-threads", why));
+    }
+    Ok(threads)
+}
+
+/// The warm-up of a load of this duration. Times of more than 292 years, which 64 bits of nanoseconds cannot hold, become that.
+fn warmup(settings: &Settings, duration: Option<Duration>) -> Result<Warmup, (&'static str, String)> {
     match settings.get("warmup") {
-        Some(Value::Word(_)) => Warmup::Auto,
-        Some(Value::Time(time)) => Warmup::Until(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
-        _ => Warmup::Until(0),
+        Some(Value::Word(_)) if settings.get("stages").is_some() => {
+            let why = "auto finds where a steady state begins, and stages have none; give a time";
+            Err(("warmup", why.into()))
+        }
+        Some(Value::Word(_)) => Ok(Warmup::Auto),
+        Some(Value::Time(time)) if duration.is_some_and(|duration| duration <= *time) => {
+            Err(("warmup", "must be shorter than the duration".into()))
+        }
+        Some(Value::Time(time)) => Ok(Warmup::Until(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))),
+        _ => Ok(Warmup::Until(0)),
     }
 }
 

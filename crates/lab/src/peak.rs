@@ -5,43 +5,26 @@
 //! probes the search waits until a single user gets the response time of the start again. A probe counts as disturbed if other
 //! programs or the host used the machine, or if the machine stalled; it is repeated unless it passes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod driver;
+
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kendall_analysis::Surroundings;
-use kendall_analysis::generator::GeneratorVerdict;
-use kendall_evidence::Trial;
-use kendall_evidence::expect::{Expectation, Measure, Side};
-use kendall_evidence::fit::SloMeasure;
 use kendall_evidence::peak::{
     Aim, Ask, Curve, Outcome, PeakResult, Probe, Sighting, Why, requests_needed, search,
 };
-use kendall_experiment::{Probing, Threads};
-use kendall_load::{Plan, Progress, RunSummary, Workload};
-use kendall_record::RequestRow;
-use kendall_station::{Arrivals, Law};
-use kendall_stats::median;
-use kendall_stats::random::{Purpose, derive};
+use kendall_experiment::Threads;
+use kendall_load::Workload;
 use kendall_theory::scalability::{Peak as UslPeak, Point, fit_usl};
 use serde::Serialize;
 
-use crate::collect::RowSinks;
-use crate::cores::beside_loaded;
-use crate::loading::{Loaded, Loading};
-use crate::stop::StopRule;
 use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
+use driver::Driver;
 
-/// The time for which each closed population loads the system.
-const LIGHT: Duration = Duration::from_secs(1);
-/// The longest duration, where requests are few.
-const LIGHT_AT_MOST: Duration = Duration::from_secs(16);
 /// The number of answers that determine the response time of a lone request.
 const LIGHT_ANSWERS: usize = 40;
-/// The largest closed population.
-const MOST_USERS: u32 = 64;
-/// A population of this many times the users at which throughput stopped growing makes a queue.
-const QUEUED: u32 = 8;
 /// Throughput that grows by less than this share, for twice as many users, counts as constant.
 const GROWS: f64 = 1.05;
 /// The share of a probe in which the system reaches its steady state.
@@ -49,10 +32,6 @@ const WARMUP: f64 = 0.15;
 /// A search typically takes this many times the length of a probe: seven probes towards the answer, one of them repeated for longer, and
 /// three confirmations of double length.
 const TYPICAL: u32 = 17;
-/// A server that is still slow this long after a probe will not recover.
-const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
-/// The system has recovered when a request takes at most this many times the response time at the start.
-const SETTLED: f64 = 2.0;
 /// The longest probe, however low the rate.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
 /// The number of attempts at a generator-limited probe before the search ends.
@@ -179,6 +158,19 @@ pub enum UnfinishedBy {
     },
 }
 
+impl UnfinishedBy {
+    /// The reason, where the probes that finished are an answer; the error where they are not.
+    fn of(ended: PeakError, found: &PeakResult) -> Result<Self, PeakError> {
+        let passed = || found.probes.iter().any(|probe| probe.outcome == Outcome::Pass);
+        match ended {
+            PeakError::Interrupted if !found.probes.is_empty() => Ok(Self::Interrupt),
+            PeakError::OutOfTime { .. } if !found.probes.is_empty() => Ok(Self::Budget),
+            PeakError::Generator { rate_per_s, why } if passed() => Ok(Self::Generator { rate_per_s, why }),
+            ended => Err(ended),
+        }
+    }
+}
+
 /// Probes during which other programs or the host used a significant part of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DisturbedProbes {
@@ -186,6 +178,20 @@ pub struct DisturbedProbes {
     pub probes: usize,
     /// The measurement of the most disturbed probe.
     pub worst: Surroundings,
+}
+
+impl DisturbedProbes {
+    /// A further probe, with these surroundings.
+    fn with(before: Option<Self>, seen: Surroundings) -> Self {
+        let share = |seen: &Surroundings| seen.disturbance.share();
+        match before {
+            None => Self { probes: 1, worst: seen },
+            Some(Self { probes, worst }) => {
+                let worst = if share(&worst) >= share(&seen) { worst } else { seen };
+                Self { probes: probes + 1, worst }
+            }
+        }
+    }
 }
 
 /// Finds the highest rate. `workload` makes the requests from a seed; `report` receives the events.
@@ -234,33 +240,16 @@ pub fn peak(
             surroundings.as_ref(),
         ));
         if let Some(seen) = surroundings {
-            let before = disturbed.take();
-            let probes = before.as_ref().map_or(0, |before| before.probes) + 1;
-            let share = |seen: &Surroundings| seen.disturbance.share();
-            let worst = before
-                .map(|before| before.worst)
-                .filter(|worst| share(worst) >= share(&seen))
-                .unwrap_or(seen);
-            disturbed = Some(DisturbedProbes { probes, worst });
+            disturbed = Some(DisturbedProbes::with(disturbed.take(), seen));
         }
         Ok::<_, PeakError>(sighting)
     };
     let (found, unfinished) = match search(&plan.aim, curve, light_per_s, plan.setting.seed, &mut probe) {
         Ok(found) => (found, None),
-        Err(ended) => match (ended.why, ended.found) {
-            (PeakError::Interrupted, found) if !found.probes.is_empty() => {
-                (found, Some(UnfinishedBy::Interrupt))
-            }
-            (PeakError::OutOfTime { .. }, found) if !found.probes.is_empty() => {
-                (found, Some(UnfinishedBy::Budget))
-            }
-            (PeakError::Generator { rate_per_s, why }, found)
-                if found.probes.iter().any(|probe| probe.outcome == Outcome::Pass) =>
-            {
-                (found, Some(UnfinishedBy::Generator { rate_per_s, why }))
-            }
-            (why, _) => return Err(why),
-        },
+        Err(ended) => {
+            let unfinished = UnfinishedBy::of(ended.why, &ended.found)?;
+            (ended.found, Some(unfinished))
+        }
     };
     let usl_peak = light.usl_peak().map(|peak| (peak.users, peak.throughput_per_s));
     Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.setting.seed, disturbed, unfinished })
@@ -327,157 +316,12 @@ impl LightLoad {
     }
 }
 
-/// The result of one load of the system.
-struct ProbeLoad {
-    rows: Vec<RequestRow>,
-    run: RunSummary,
-    verdict: GeneratorVerdict,
-    surroundings: Option<Surroundings>,
-}
-
-struct Driver<'a> {
-    workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
-    setting: &'a PeakSetting,
-    cancel: &'a AtomicBool,
-    /// Numbers the runs: each run has its own requests and arrivals.
-    runs: u64,
-}
-
-impl Driver<'_> {
-    /// Loads the system and returns the rows. Stops early where the system can no longer meet the objective.
-    fn run(
-        &mut self,
-        arrivals: Arrivals,
-        duration: Duration,
-        warmup: Duration,
-        expected: &[Expectation],
-    ) -> Result<ProbeLoad, PeakError> {
-        self.runs += 1;
-        let seed = derive(self.setting.seed, Purpose::Trial, self.runs);
-        let workload = (self.workload)(seed).map_err(PeakError::Workload)?;
-        let most = match &arrivals {
-            Arrivals::Closed { population, .. } => self.setting.connections.min(*population),
-            _ => self.setting.connections,
-        };
-        let plan = Plan {
-            threads: self.setting.threads.number(beside_loaded(&self.setting.servers), most, &*workload),
-            connections: self.setting.connections,
-            timeout: self.setting.timeout,
-            ..Plan::lasting(arrivals, duration, seed)
-        };
-        let loading = Loading {
-            agents: None,
-            workload: &*workload,
-            plan: &plan,
-            stop: StopRule { precision: None, expected, warmup, length: duration },
-            probing: Probing::OFF,
-            server: None,
-            folder: None,
-            alone: Some(&self.setting.servers),
-        };
-        let sinks = RowSinks { kept: Some(Vec::new()), ..RowSinks::default() };
-        let Loaded { run, verdict, sinks, surroundings, .. } =
-            loading.run(sinks, &Progress::default(), self.cancel)?;
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(PeakError::Interrupted);
-        }
-        Ok(ProbeLoad { rows: sinks.kept.unwrap_or_default(), run, verdict, surroundings })
-    }
-
-    /// Measures this many users without think time: the response times in seconds, and the requests per second after the first
-    /// fifth.
-    fn users(&mut self, users: u32, duration: Duration) -> Result<(Vec<f64>, f64), PeakError> {
-        let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
-        let ProbeLoad { rows, .. } = self.run(arrivals, duration, Duration::ZERO, &[])?;
-        let end_ns = duration.as_nanos() as i64;
-        let counted = end_ns / 5..end_ns;
-        let ended = |row: &&RequestRow| row.completed.is_some_and(|at| counted.contains(&at));
-        let responses_s: Vec<f64> =
-            rows.iter().filter(ended).filter_map(|row| Some(row.response_ns()? as f64 / 1e9)).collect();
-        let per_s = responses_s.len() as f64 / (0.8 * duration.as_secs_f64());
-        Ok((responses_s, per_s))
-    }
-
-    fn light(&mut self, answers: usize, report: &mut dyn FnMut(&Event<'_>)) -> Result<LightLoad, PeakError> {
-        let mut length = LIGHT;
-        let (responses_s, alone_per_s) = loop {
-            let found = self.users(1, length)?;
-            if found.0.len() >= answers || length >= LIGHT_AT_MOST {
-                break found;
-            }
-            length *= 2;
-        };
-        if responses_s.is_empty() {
-            return Err(PeakError::NoAnswer { seconds: length.as_secs_f64() });
-        }
-        report(&Event::Users(1, alone_per_s));
-        let mut throughput_per_s = vec![(1, alone_per_s)];
-        let (mut users, mut flat) = (2, 0);
-        while users <= MOST_USERS.min(self.setting.connections) && flat < 2 {
-            let (_, per_s) = self.users(users, length)?;
-            report(&Event::Users(users, per_s));
-            let before = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
-            flat = if per_s < GROWS * before { flat + 1 } else { 0 };
-            throughput_per_s.push((users, per_s));
-            users *= 2;
-        }
-        // Some servers lose capacity only to a long queue.
-        let queued = (users / 2 * QUEUED).min(MOST_USERS).min(self.setting.connections);
-        if queued >= users {
-            let (_, per_s) = self.users(queued, length)?;
-            report(&Event::Users(queued, per_s));
-            throughput_per_s.push((queued, per_s));
-        }
-        let response_s = median(&responses_s);
-        let most_per_s = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
-        let servers = (most_per_s * response_s).round().clamp(1.0, f64::from(MOST_USERS)) as u32;
-        Ok(LightLoad { response_s, throughput_per_s, servers })
-    }
-
-    /// Waits until a single user gets the response time of the start again. A server that was overloaded first works off the
-    /// requests that it has accepted, even those whose clients have given up.
-    fn settle(&mut self, response_s: f64) -> Result<(), PeakError> {
-        let deadline = Instant::now() + SETTLE_AT_MOST;
-        let look = Duration::from_secs_f64((5.0 * response_s).clamp(0.1, 2.0));
-        loop {
-            let (responses_s, _) = self.users(1, look)?;
-            let settled = !responses_s.is_empty() && median(&responses_s) <= SETTLED * response_s;
-            if settled || Instant::now() > deadline {
-                return Ok(());
-            }
-        }
-    }
-
-    fn probe(
-        &mut self,
-        aim: &Aim,
-        ask: &Ask,
-        length: Duration,
-    ) -> Result<(Sighting, Option<Surroundings>), PeakError> {
-        let Aim { slo, errors_at_most } = *aim;
-        let below = |measure, limit| Expectation { measure, side: Side::Below, limit };
-        let mut expected = vec![below(Measure::Errors, errors_at_most)];
-        if let SloMeasure::Quantile(p) = slo.measure {
-            expected.push(below(Measure::Quantile(p), slo.at_most_s));
-        }
-        let warmup = length.mul_f64(WARMUP);
-        let arrivals = Arrivals::poisson(ask.rate_per_s);
-        let ProbeLoad { rows, run, verdict, surroundings } = self.run(arrivals, length, warmup, &expected)?;
-        let sighting = Sighting::of(&Trial { rows: &rows, warmup_ns: warmup.as_nanos() as i64 }, slo);
-        match verdict.decided(run.lag.p99_ns as f64 / 1e9, &sighting, aim) {
-            Some(why) => {
-                // Of the reasons that delay the generator, the user can do something about this one.
-                let cause = surroundings.filter(Surroundings::is_noticeable);
-                let why = cause.map_or_else(|| why.clone(), |cause| format!("{cause}: {why}"));
-                Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why })
-            }
-            None => Ok((sighting, surroundings)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
+    use kendall_station::Estimate;
+
     use super::*;
 
     #[test]
@@ -489,5 +333,28 @@ mod tests {
         assert_eq!(busy(&[(1, 90.0), (2, 98.0), (4, 99.0), (8, 97.0), (64, 101.0)]), 2);
         assert_eq!(busy(&[(1, 37.0), (2, 61.0), (4, 102.0), (8, 149.0), (16, 162.0), (32, 149.0)]), 16);
         assert_eq!(busy(&[(1, 5.0)]), 1);
+    }
+
+    #[test]
+    fn a_search_that_the_generator_ends_keeps_a_rate_that_passed() {
+        let after = |passes: usize| {
+            let aim = Aim { slo: "p99<50ms".parse().unwrap(), errors_at_most: 0.01 };
+            let passed = Sighting {
+                achieved_share: 1.0,
+                value_s: Some(Estimate::within(0.01, 0.001)),
+                errors: Estimate::exact(0.0),
+                grows: false,
+                disturbed: false,
+            };
+            let mut left = iter::repeat_n(passed, passes);
+            let mut probe = |ask: &Ask| {
+                let why = "requests were sent late".into();
+                left.next().ok_or(PeakError::Generator { rate_per_s: ask.rate_per_s, why })
+            };
+            let ended = search(&aim, Curve::new(1, 0.005, 0.0), 1.0, 1, &mut probe).unwrap_err();
+            (UnfinishedBy::of(ended.why, &ended.found), ended.found.probes.len())
+        };
+        assert!(matches!(after(0), (Err(PeakError::Generator { .. }), 0)));
+        assert!(matches!(after(2), (Ok(UnfinishedBy::Generator { .. }), 2)));
     }
 }

@@ -110,6 +110,30 @@ fn first_passage(rate_per_s: f64, within: &Matrix, down: &Matrix) -> Matrix {
     passage
 }
 
+/// The sojourns in the levels 1 to m, from m downwards: how each level is left follows from the one above it.
+fn sojourns(rate_per_s: f64, levels: &[Level], stages: &Stages, passage: Matrix) -> Vec<Factors> {
+    let busy = levels.len() - 1;
+    let mut sojourns = Vec::with_capacity(busy);
+    let mut above = passage;
+    for n in (1..=busy).rev() {
+        let (within, down) = moves(&levels[n], &levels[n - 1], stages);
+        if n < busy {
+            above = starts(&levels[n], &levels[n + 1], stages).times(&above);
+        }
+        let round = scaled(above, rate_per_s);
+        let sojourn = Factors::new(within.plus(&round), Diagonal::Sums(down.row_sums()));
+        above = sojourn.solve(down);
+        sojourns.push(sojourn);
+    }
+    sojourns.reverse();
+    sojourns
+}
+
+fn scaled(mut matrix: Matrix, factor: f64) -> Matrix {
+    (0..matrix.rows()).for_each(|i| matrix.row_mut(i).iter_mut().for_each(|x| *x *= factor));
+    matrix
+}
+
 /// Means, variances and tails of M/PH/m under FIFO; `None` if the law has no stages, a part of zero time, or too many
 /// states.
 pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solution> {
@@ -124,25 +148,7 @@ pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solu
     let refill = leave.times(&starts(&levels[busy - 1], &levels[busy], &stages));
     let passage = first_passage(rate_per_s, &within, &refill);
 
-    // Downwards from m: how each level is left, and with it the sojourn in it.
-    let scaled = |mut matrix: Matrix| {
-        (0..matrix.rows()).for_each(|i| matrix.row_mut(i).iter_mut().for_each(|x| *x *= rate_per_s));
-        matrix
-    };
-    let mut sojourns = Vec::with_capacity(busy);
-    let mut above = passage.clone();
-    for n in (1..=busy).rev() {
-        let (within, down) = moves(&levels[n], &levels[n - 1], &stages);
-        let round = if n == busy {
-            scaled(above)
-        } else {
-            scaled(starts(&levels[n], &levels[n + 1], &stages).times(&above))
-        };
-        let sojourn = Factors::new(within.plus(&round), Diagonal::Sums(down.row_sums()));
-        above = sojourn.solve(down);
-        sojourns.push(sojourn);
-    }
-    sojourns.reverse();
+    let sojourns = sojourns(rate_per_s, &levels, &stages, passage.clone());
 
     // Upwards from an empty station; normalised by Σ (m − n)·p_n = m − a, which holds at any load.
     let mut now = vec![1.0];
@@ -166,7 +172,7 @@ pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solu
 
     // P(W > t) = α·(−Θ)⁻¹·e^(Θt)·1 with Θ = D₀ + λG, D₀ the moves of m busy servers without a departure (from the
     // geometric levels by the distributional law of Little). The diagonal of −Θ is the total rate less λ·G_ii.
-    let returning = scaled(passage);
+    let returning = scaled(passage, rate_per_s);
     let total: Vec<f64> = within.row_sums().iter().zip(leave.row_sums()).map(|(a, b)| a + b).collect();
     let diagonal: Vec<f64> = total.iter().enumerate().map(|(i, total)| total - returning.row(i)[i]).collect();
     let moves = within.plus(&returning);
