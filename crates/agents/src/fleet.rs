@@ -70,7 +70,7 @@ impl Fleet {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (client, agents) = runtime.block_on(async {
             let client = access.connect("kendall").await?;
-            let agents = look(&client, options.agents_count).await?;
+            let agents = find_idle(&client, options.agents_count).await?;
             Ok::<_, FleetError>((client, agents))
         })?;
         let fleet = Self { runtime, client, agents };
@@ -136,7 +136,7 @@ impl Fleet {
     }
 
     /// Gives an order that needs no reply.
-    async fn tell(&self, agent: &Hello, order: &Order) {
+    async fn send_order(&self, agent: &Hello, order: &Order) {
         // An agent that misses it is missed in turn.
         let _ = self.client.publish(orders(&agent.id), write(order).into()).await;
     }
@@ -166,7 +166,7 @@ impl Fleet {
 }
 
 /// Looks for idle agents: the wanted number, or those that answer within a second. In the order of their names.
-async fn look(client: &Client, count: Option<u32>) -> Result<Vec<Hello>, FleetError> {
+async fn find_idle(client: &Client, count: Option<u32>) -> Result<Vec<Hello>, FleetError> {
     let talk = |error: String| FleetError::Talk(error);
     let inbox = client.new_inbox();
     let mut replies = client.subscribe(inbox.clone()).await.map_err(|error| talk(error.to_string()))?;

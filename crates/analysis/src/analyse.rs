@@ -135,7 +135,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
         experiment_toml: run.experiment().to_toml(),
     };
     report.machine_limits = limits::best(&report, limits);
-    report.effects = effects::seen(&report);
+    report.effects = effects::of_report(&report);
     report.checks = checks::placed(&report, checks);
     report.checks.extend(checks::between_loads(&report, &axis, &measurements));
     Ok(report)

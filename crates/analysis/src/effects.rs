@@ -55,7 +55,7 @@ pub fn table(report: &Report) -> Table {
 
 /// The effects on the mean response and on that of 99 % of the requests, where several factors were varied and every
 /// combination was measured.
-pub fn seen(report: &Report) -> Vec<EffectsSeen> {
+pub fn of_report(report: &Report) -> Vec<EffectsSeen> {
     let mean = of(report, "mean response", |trial| trial.response_s);
     let p99 = of(report, "p99 response", |trial| trial.response_p99_s);
     mean.into_iter().chain(p99).collect()

@@ -69,7 +69,7 @@ fn name(candidate: &Candidate) -> String {
 
 /// The most informative point: among those that identify servers and order, the one where the nearest wrong station fits worst relative
 /// to the right one; otherwise the one with the highest utilisation.
-pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
+pub fn most_informative(report: &Report) -> Option<(&Point, &Candidates)> {
     let replayed = report.points.iter().filter_map(|point| Some((point, point.replay.as_ref()?)));
     let tells = |(point, candidates): &(&Point, &Candidates)| {
         let error = |candidate: &Candidate| candidate.fit.relative_error;
@@ -90,7 +90,7 @@ pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
 
 /// The result of the replays, if there are any.
 pub fn replayed(report: &Report) -> Option<Replayed> {
-    let (point, candidates) = telling(report)?;
+    let (point, candidates) = most_informative(report)?;
     let best = candidates.ranked.first()?;
     let own = (candidates.own > 0).then(|| Named::of(&candidates.ranked[candidates.own]));
     let others = [
@@ -195,7 +195,7 @@ fn some(names: &[String]) -> String {
 
 /// The candidates of the most informative point: the best of them, and the system's own.
 pub fn table(report: &Report) -> Option<(String, Table)> {
-    let (point, candidates) = telling(report)?;
+    let (point, candidates) = most_informative(report)?;
     let head = ["servers", "order"].into_iter().chain(ERRORS).chain([""]).map(str::to_owned).collect();
     let shown = candidates.ranked.iter().enumerate().filter(|(at, _)| *at < SHOWN || *at == candidates.own);
     let row = |(at, candidate): (usize, &Candidate)| {
@@ -253,7 +253,7 @@ fn errors(fit: &Fit) -> [String; 6] {
 
 /// The meaning of the numbers in the table and the figure.
 pub fn caption(report: &Report) -> Option<String> {
-    let (_, Candidates { best, .. }) = telling(report)?;
+    let (_, Candidates { best, .. }) = most_informative(report)?;
     let instants = match best.arrived_by {
         ArrivedBy::Server => "the instants at which the server had each request, by its own stamps",
         ArrivedBy::Client => "the instants at which each request was sent, because the server reported none",

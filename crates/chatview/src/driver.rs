@@ -147,17 +147,17 @@ impl Driver {
                 self.talks.insert(name, begun);
             }
             Effect::Send { name, at_ms, text } => {
-                self.tell(&name, Command::Send { sent_ms: at_ms, text });
+                self.command(&name, Command::Send { sent_ms: at_ms, text });
             }
-            Effect::Read { name, through } => self.tell(&name, Command::Read(through)),
-            Effect::Typing { name } => self.tell(&name, Command::Typing),
-            Effect::Offer { name, path } => self.tell(&name, Command::Offer(open(&path)?)),
+            Effect::Read { name, through } => self.command(&name, Command::Read(through)),
+            Effect::Typing { name } => self.command(&name, Command::Typing),
+            Effect::Offer { name, path } => self.command(&name, Command::Offer(open(&path)?)),
             Effect::Take { name, file, title } => {
                 let folder = self.start.files.clone();
-                self.tell(&name, Command::Take { file, name: title, folder });
+                self.command(&name, Command::Take { file, name: title, folder });
             }
-            Effect::CancelFile { name, file } => self.tell(&name, Command::Cancel(file)),
-            Effect::Leave { name } => self.tell(&name, Command::Leave),
+            Effect::CancelFile { name, file } => self.command(&name, Command::Cancel(file)),
+            Effect::Leave { name } => self.command(&name, Command::Leave),
             Effect::Drop { name } => drop(self.talks.remove(&name)),
             Effect::Numbers { name } => return self.numbers(&name),
             Effect::Trust { name } => {
@@ -199,9 +199,9 @@ impl Driver {
     }
 
     /// Hands a command to a talk. One that does not take it has a connection that is stuck: it begins anew.
-    fn tell(&mut self, name: &str, command: Command) {
+    fn command(&mut self, name: &str, command: Command) {
         if let Some(talk) = self.talks.get(name)
-            && let Err(why) = talk.tell(command)
+            && let Err(why) = talk.command(command)
         {
             let talk = talk.id;
             let event = crate::model::TalkEvent::Broken(why.to_owned());

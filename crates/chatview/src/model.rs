@@ -173,7 +173,7 @@ impl Model {
                 self.redial();
             }
             Event::Note { name: Some(name), text } if self.contacts.contains_key(&name) => {
-                self.say(&name, text);
+                self.write_note(&name, text);
             }
             Event::Note { text, .. } => self.notice = Some(text),
             Event::There(names) => self.show_who(&names),
@@ -268,7 +268,7 @@ impl Model {
     }
 
     /// Writes what the program has to say into a conversation.
-    fn say(&mut self, name: &str, text: String) {
+    fn write_note(&mut self, name: &str, text: String) {
         let at_ms = self.now_ms;
         self.add(name, Message { from: From::Program, at_ms, text });
     }

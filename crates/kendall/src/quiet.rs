@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kendall_analysis::Surroundings;
-use kendall_lab::{LoadedServers, Quietness, look_around, wait_until_quiet};
+use kendall_lab::{LoadedServers, Quietness, read_surroundings, wait_until_quiet};
 use kendall_probe::{ProbeError, listener};
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub(crate) fn servers(address: SocketAddr) -> LoadedServers {
 
 /// Warns where other programs use the machine, before a load begins.
 pub(crate) fn warn(servers: &LoadedServers) {
-    if let Some(seen) = look_around(LOOK, servers).filter(Surroundings::is_noticeable) {
+    if let Some(seen) = read_surroundings(LOOK, servers).filter(Surroundings::is_noticeable) {
         print::note(&format!(
             "Warning: {seen} just now, which affects the measurement; kendall doctor --wait-quiet 1m waits until the machine is quiet"
         ));

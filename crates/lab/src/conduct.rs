@@ -41,7 +41,7 @@ impl Lab {
         let _alone = self.alone()?;
         let _awake = self.run.experiment().keep_awake.then(Awake::keep).transpose()?;
         // This needs a process with a single thread.
-        let bed = self.lay(program)?;
+        let bed = self.set_up_link(program)?;
         let mut view = View::new(Live::start(self.run.folder().into(), self.run.trials_done()));
         let ended = self.run_on(program, bed.as_ref(), &view, cancel);
         view.live.end(match &ended {
@@ -154,7 +154,7 @@ impl Lab {
     }
 
     /// Sets up the link if any of its trials crosses one, and moves this process to the client's end of it.
-    fn lay(&self, program: &Path) -> Result<Option<Bed>, LabError> {
+    fn set_up_link(&self, program: &Path) -> Result<Option<Bed>, LabError> {
         if !self.run.crosses_link() {
             return Ok(None);
         }
@@ -162,7 +162,7 @@ impl Lab {
         let transport = self.run.experiment().system.transport;
         let asked =
             combinations.filter_map(|(index, of)| Some((transport(&of.workload), self.run.link(index)?)));
-        let bed = Bed::lay(program, &self.run.combinations()[0].link, &asked.collect::<Vec<_>>())?;
+        let bed = Bed::set_up(program, &self.run.combinations()[0].link, &asked.collect::<Vec<_>>())?;
         let mut manifest = Manifest::read(self.run.folder())?;
         manifest.link = bed.described();
         manifest.write(self.run.folder())?;
@@ -196,7 +196,7 @@ impl Lab {
             {
                 continue;
             }
-            view.say("finding what the machine can do …");
+            view.show_activity("finding what the machine can do …");
             let folder = self.run.folder().join(format!("calibration-{}", capacities.len() + 1));
             let seed = derive(self.run.experiment().seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
             let calibrated = self.run.calibrated(combination);
@@ -231,7 +231,7 @@ impl Lab {
             if ServerCalibration::of(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
                 continue;
             }
-            view.say("finding out how long a lone request takes …");
+            view.show_activity("finding out how long a lone request takes …");
             let folder = self.run.folder().join(format!("beforehand-{}", known.len() + 1));
             let seed = derive(self.run.experiment().seed.unwrap_or_default(), Purpose::Trial, u64::MAX - 1);
             // The capacity of this combination itself; the capacity that defines 100 % may be that of another combination.

@@ -53,6 +53,6 @@ pub use processor::{Awake, AwakeError};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, stop_when_stdin_ends};
 pub use stop::TrialPrecision;
-pub use surroundings::{LoadedServers, Quietness, look_around, wait_until_quiet};
+pub use surroundings::{LoadedServers, Quietness, read_surroundings, wait_until_quiet};
 pub use trial_error::TrialError;
 pub use validation::{ExperimentServer, Validation, ValidationError, ValidationEvent, with_server};

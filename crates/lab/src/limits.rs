@@ -38,7 +38,7 @@ impl Lab {
             if all.is_empty() {
                 continue;
             }
-            view.say("measuring what the machine itself allows …");
+            view.show_activity("measuring what the machine itself allows …");
             let mut limits = Vec::new();
             for limit in &all {
                 let earlier =

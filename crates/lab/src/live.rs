@@ -102,7 +102,7 @@ impl Live {
     }
 
     /// Sets what the run is doing now, where that is not a trial.
-    pub(crate) fn say(&self, doing: &str) {
+    pub(crate) fn set_activity(&self, doing: &str) {
         doing.clone_into(&mut self.now().live_report.doing);
     }
 
@@ -148,7 +148,7 @@ impl Live {
         now.live_report.trial = None;
         now.live_report.trials_done += 1;
         now.left = now.left.map(|left| left.saturating_sub(expected));
-        now.live_report.trials.push_back(seen(result, folder, ended_s));
+        now.live_report.trials.push_back(described(result, folder, ended_s));
         if now.live_report.trials.len() > MOST_TRIALS {
             now.live_report.trials.pop_front();
         }
@@ -178,7 +178,7 @@ impl Drop for Live {
 }
 
 /// Describes a trial in one line.
-fn seen(result: &TrialResult, folder: &str, ended_s: f64) -> TrialSeen {
+fn described(result: &TrialResult, folder: &str, ended_s: f64) -> TrialSeen {
     let answer = match &result.measured {
         Measured::Answer(answer) => Some(answer),
         Measured::NoAnswer(_) => None,
@@ -335,7 +335,7 @@ mod tests {
     fn what_the_generator_counts_is_told_and_so_is_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let mut live = Live::start(folder.path().into(), 2);
-        live.say("finding");
+        live.set_activity("finding");
         assert!(report_when(folder.path(), |live_report| live_report.doing == "finding").is_running());
         live.plan(3, Duration::from_secs(30));
         let progress = Arc::new(Progress::default());

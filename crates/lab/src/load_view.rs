@@ -78,7 +78,7 @@ fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<RecentQuant
     while !over.load(Ordering::Relaxed) {
         thread::park_timeout(DRAW_EVERY);
         let now = Instant::now();
-        seen.look(&Counts::of(progress), now, &recent);
+        seen.add_reading(&Counts::of(progress), now, &recent);
         match &terminal {
             Some(bar) => {
                 let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
@@ -174,7 +174,12 @@ impl History {
         Self { goal, start, since: start, before: none, now: none, spans: VecDeque::new() }
     }
 
-    fn look(&mut self, counts: &Counts, now: Instant, quantiles: impl FnOnce() -> Option<RecentQuantiles>) {
+    fn add_reading(
+        &mut self,
+        counts: &Counts,
+        now: Instant,
+        quantiles: impl FnOnce() -> Option<RecentQuantiles>,
+    ) {
         self.now = *counts;
         let passed = now - self.since;
         if passed < SPAN {
@@ -305,7 +310,7 @@ mod tests {
         for span in 1..=spans {
             let quantiles = RecentQuantiles { p50_s: 0.001 * span as f64, p99_s: 0.005 * span as f64 };
             let now = start + SPAN * span as u32;
-            history.look(&counts(500 * span, 500 * span - 10, 3, 2), now, || Some(quantiles));
+            history.add_reading(&counts(500 * span, 500 * span - 10, 3, 2), now, || Some(quantiles));
         }
         (history, start + SPAN * spans as u32)
     }

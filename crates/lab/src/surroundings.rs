@@ -48,7 +48,7 @@ impl SurroundingsWatch {
         // Without the thread, stalls are unknown.
         let thread = thread::Builder::new().name("stalls".into()).spawn(move || idle(&stopped)).ok();
         let idle = thread.map(|thread| (stop, thread));
-        Self { before: look(servers), servers: servers.clone(), idle }
+        Self { before: read(servers), servers: servers.clone(), idle }
     }
 
     /// Ends the measurement; `None` where the machine does not report its counters.
@@ -62,7 +62,7 @@ impl SurroundingsWatch {
     }
 }
 
-fn look(servers: &LoadedServers) -> Option<Look> {
+fn read(servers: &LoadedServers) -> Option<Look> {
     match servers {
         LoadedServers::Known(servers) => Look::beside(servers),
         LoadedServers::Unknown => Look::now(),
@@ -71,7 +71,7 @@ fn look(servers: &LoadedServers) -> Option<Look> {
 
 /// What happened since a reading.
 fn since(before: &Look, servers: &LoadedServers) -> Option<Surroundings> {
-    let mut seen = look(servers)?.surroundings_since(before)?;
+    let mut seen = read(servers)?.surroundings_since(before)?;
     if *servers == LoadedServers::Unknown {
         seen.disturbance.foreign_share = 0.0;
         seen.programs.clear();
@@ -100,8 +100,8 @@ fn idle(stopped: &Receiver<()>) -> Stalls {
 
 /// The share of the machine that other programs and the host take during this time, without these servers. `None` where the
 /// machine does not report it.
-pub fn look_around(length: Duration, servers: &LoadedServers) -> Option<Surroundings> {
-    let before = look(servers)?;
+pub fn read_surroundings(length: Duration, servers: &LoadedServers) -> Option<Surroundings> {
+    let before = read(servers)?;
     thread::sleep(length);
     since(&before, servers)
 }
@@ -131,7 +131,7 @@ pub fn wait_until_quiet(
     let nothing = LoadedServers::Known(Vec::new());
     let mut quiet = 0;
     loop {
-        let Some(seen) = look_around(length, &nothing) else { return Quietness::Unknown };
+        let Some(seen) = read_surroundings(length, &nothing) else { return Quietness::Unknown };
         if cancel.load(Ordering::Relaxed) {
             return Quietness::Cancelled;
         }
@@ -166,7 +166,7 @@ mod tests {
     /// The CPU time of a server of unknown process does not count as that of other programs.
     #[test]
     fn what_a_server_of_unknown_process_uses_is_no_disturbance() {
-        let seen = look_around(Duration::from_millis(20), &LoadedServers::Unknown).unwrap();
+        let seen = read_surroundings(Duration::from_millis(20), &LoadedServers::Unknown).unwrap();
         assert_eq!((seen.disturbance.foreign_share, seen.programs.len()), (0.0, 0));
     }
 

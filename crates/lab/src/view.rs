@@ -47,8 +47,8 @@ impl View {
         }
     }
 
-    pub(crate) fn say(&self, message: &str) {
-        self.live.say(message);
+    pub(crate) fn show_activity(&self, message: &str) {
+        self.live.set_activity(message);
         if let Some(bar) = &self.bar {
             bar.set_message(message.to_owned());
         }

@@ -15,7 +15,7 @@ use crate::error::LinkError;
 use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
 use crate::outcome::Outcome;
-use crate::protocol::{LinkSettings, Reply, Request, hear, say};
+use crate::protocol::{LinkSettings, Reply, Request, receive, send};
 
 /// The client's address on the link.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -80,11 +80,15 @@ impl EmulatedLink {
     ///
     /// # Errors
     /// Gives for each back end the reason why it does not work.
-    pub fn lay(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
+    pub fn set_up(
+        program: &Path,
+        back_ends: &[BackEnd],
+        congestion: Option<&str>,
+    ) -> Result<Self, LinkError> {
         end_leftovers();
         let mut refusals = Vec::new();
         for &back_end in back_ends {
-            match Self::lay_with(program, back_end, congestion) {
+            match Self::set_up_with(program, back_end, congestion) {
                 Ok(link) => return Ok(link),
                 Err(error) => refusals.push(format!("  {}: {error}", back_end.name())),
             }
@@ -92,7 +96,7 @@ impl EmulatedLink {
         Err(LinkError::Nowhere(refusals.join("\n")))
     }
 
-    fn lay_with(program: &Path, back_end: BackEnd, congestion: Option<&str>) -> Result<Self, LinkError> {
+    fn set_up_with(program: &Path, back_end: BackEnd, congestion: Option<&str>) -> Result<Self, LinkError> {
         let start = |source| LinkError::step(format!("start {}", program.display()))(source);
         let mut process = Command::new(program)
             .args(EMULATE)
@@ -103,7 +107,7 @@ impl EmulatedLink {
         let mut asks = process.stdin.take().expect("standard input is piped");
         let mut answers = BufReader::new(process.stdout.take().expect("standard output is piped"));
         let request = Request::Lay { back_end, congestion: congestion.map(Into::into) };
-        let reply = say(&mut asks, &request).and_then(|()| hear(&mut answers));
+        let reply = send(&mut asks, &request).and_then(|()| receive(&mut answers));
         let process_id = process.id();
         let mut ended = |how: &str| {
             drop(process.kill());
@@ -111,7 +115,7 @@ impl EmulatedLink {
             LinkError::Gone { how: format!("{how}{status}") }
         };
         let (privilege, client, server, notes) = match reply {
-            Ok(Some(Reply::Laid { privilege, client, server, notes })) => (privilege, client, server, notes),
+            Ok(Some(Reply::SetUp { privilege, client, server, notes })) => (privilege, client, server, notes),
             Ok(Some(Reply::Refused(why))) => {
                 ended("");
                 return Err(LinkError::Refused(why));
@@ -236,7 +240,7 @@ impl EmulatedLink {
 
     fn ask(&mut self, request: &Request) -> Result<Reply, LinkError> {
         let asks = self.asks.as_mut().expect("it is there until this is dropped");
-        let reply = say(asks, request).and_then(|()| hear(&mut self.answers));
+        let reply = send(asks, request).and_then(|()| receive(&mut self.answers));
         match reply {
             Ok(Some(Reply::Refused(why))) => Err(LinkError::Refused(why)),
             Ok(Some(reply)) => Ok(reply),
@@ -284,7 +288,7 @@ impl Drop for EmulatedLink {
 /// Tries each back end, and reports how it emulates a link here, or why it does not work.
 pub fn probe(program: &Path) -> Vec<(BackEnd, Result<String, LinkError>)> {
     let tried = |back_end| {
-        let link = EmulatedLink::lay_with(program, back_end, None);
+        let link = EmulatedLink::set_up_with(program, back_end, None);
         (back_end, link.map(|link| link.described()))
     };
     BackEnd::ALL.map(tried).into()

@@ -15,11 +15,11 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use crate::error::LinkError;
 use crate::forward::{Direction, Done, Stop};
-use crate::lay::{Between, Laid, TOWARDS, lay};
 use crate::netem;
 use crate::outcome::{DirectionOutcome, Outcome};
 use crate::port::Port;
-use crate::protocol::{Reply, Request, hear, say};
+use crate::protocol::{Reply, Request, receive, send};
+use crate::setup::{Between, LinkSetup, TOWARDS, set_up};
 use crate::spool::{Logged, SPAN_NS, Spool, write_table};
 
 /// Serves the requests on one stream and answers on the other, until the first ends. The process must have a single thread, and
@@ -31,9 +31,9 @@ pub fn emulate(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     let kendall = getppid();
     stand_apart();
     let mut emulator = Emulator::default();
-    while let Some(request) = hear(&mut from)? {
+    while let Some(request) = receive(&mut from)? {
         let reply = emulator.answer(request).unwrap_or_else(|error| Reply::Refused(error.to_string()));
-        say(&mut to, &reply)?;
+        send(&mut to, &reply)?;
     }
     if let Some(laid) = &emulator.laid {
         end_all_within(laid, kendall);
@@ -51,7 +51,7 @@ fn stand_apart() {
 
 #[derive(Default)]
 struct Emulator {
-    laid: Option<Laid>,
+    laid: Option<LinkSetup>,
     running: Option<Running>,
 }
 
@@ -67,8 +67,8 @@ impl Emulator {
     fn answer(&mut self, request: Request) -> Result<Reply, LinkError> {
         match request {
             Request::Lay { back_end, congestion } => {
-                let laid = self.laid.insert(lay(back_end, congestion.as_deref())?);
-                Ok(Reply::Laid {
+                let laid = self.laid.insert(set_up(back_end, congestion.as_deref())?);
+                Ok(Reply::SetUp {
                     privilege: laid.privilege,
                     client: laid.client.as_raw_fd(),
                     server: laid.server.as_raw_fd(),
@@ -172,7 +172,7 @@ fn spool(log: &File, name: &str) -> Result<Spool, LinkError> {
 }
 
 /// Ends every process in the namespaces of a link, except this one and kendall.
-fn end_all_within(laid: &Laid, kendall: Pid) {
+fn end_all_within(laid: &LinkSetup, kendall: Pid) {
     let inode = |file: &fs::File| file.metadata().map(|metadata| metadata.st_ino());
     let (Ok(client), Ok(server)) = (inode(&laid.client), inode(&laid.server)) else { return };
     let ours = [client, server].map(|inode| format!("net:[{inode}]"));

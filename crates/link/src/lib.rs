@@ -16,7 +16,6 @@ mod frame;
 pub mod fuzzing;
 mod hops;
 mod lateness;
-mod lay;
 mod leftovers;
 mod measured;
 mod namespace;
@@ -29,6 +28,7 @@ mod program;
 mod protocol;
 mod receive;
 pub mod relay;
+mod setup;
 mod spool;
 mod tun;
 

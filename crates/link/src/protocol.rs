@@ -53,7 +53,7 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The link is set up; these are the numbers under which the emulator holds the files of its namespaces.
-    Laid {
+    SetUp {
         privilege: Privilege,
         client: RawFd,
         server: RawFd,
@@ -64,7 +64,7 @@ pub(crate) enum Reply {
     Refused(String),
 }
 
-pub(crate) fn say(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     to.write_all(&line)?;
@@ -72,7 +72,7 @@ pub(crate) fn say(to: &mut impl Write, message: &impl Serialize) -> io::Result<(
 }
 
 /// The next message; `None` where the other side has closed.
-pub(crate) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = String::new();
     match from.read_line(&mut line)? {
         0 => Ok(None),

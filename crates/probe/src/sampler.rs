@@ -122,10 +122,10 @@ impl Sampler {
         let group = server.and_then(|target| Some((target.pid, Group::of(target.pid)?)));
         let diagnosis = diagnosis(server.map(|target| target.pid), &mut missing);
         let system = System::open();
-        if !system.tells_pressure() {
+        if !system.reports_pressure() {
             missing.push("pressure: this kernel does not report it (/proc/pressure)".into());
         }
-        for process in processes.iter().filter(|process| !process.tells_io()) {
+        for process in processes.iter().filter(|process| !process.reports_io()) {
             missing.push(format!(
                 "files of {}: only its owner may read /proc/{}/io",
                 process.label, process.pid
@@ -306,7 +306,7 @@ impl Sampler {
             });
             failed?;
         }
-        tally.looked();
+        tally.end_reading();
         Ok(())
     }
 

@@ -144,7 +144,7 @@ impl Tally {
     }
 
     /// Ends a reading of the states of all threads.
-    pub(crate) fn looked(&mut self) {
+    pub(crate) fn end_reading(&mut self) {
         self.looks.end();
     }
 

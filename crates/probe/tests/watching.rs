@@ -14,7 +14,7 @@ use kendall_testbed::Again;
 kendall_testbed::main!(
     serve,
     readings_are_written_relative_to_the_trial_and_agree_with_the_summary,
-    a_profile_tells_which_function_uses_the_cpu,
+    a_profile_shows_which_function_uses_the_cpu,
     a_profile_of_an_interpreter_says_so_with_the_remedy,
     watching_costs_little_and_says_how_much,
     a_process_that_is_not_there_is_an_error_that_names_it,
@@ -95,7 +95,7 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
     assert!((binned_s / (last.0 - first.0) - 1.0).abs() < 0.02, "{binned_s}");
 }
 
-fn a_profile_tells_which_function_uses_the_cpu() {
+fn a_profile_shows_which_function_uses_the_cpu() {
     // One has three times the work of the other. Of 400 samples or more, a ratio beyond 2 to 5 has a probability below 2·10⁻⁴; but a host
     // that takes the core away during one of the two counts as that one's work.
     kendall_testbed::unless_disturbed(|| match work_of_long_to_short()? {

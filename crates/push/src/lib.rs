@@ -177,10 +177,10 @@ struct Sender {
 impl Sender {
     fn run(mut self, stopped: &mpsc::Receiver<()>) -> PushSummary {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(EVERY) {
-            self.look();
+            self.read_samples();
             self.send(Instant::now() + EVERY);
         }
-        self.look();
+        self.read_samples();
         let until = Instant::now() + AT_THE_END;
         while !self.queue.is_empty() && Instant::now() < until {
             if !self.send(until) {
@@ -193,7 +193,7 @@ impl Sender {
 
     /// Adds the samples since the last read to the queue. A file that does not exist yet, is not readable, or comes from an
     /// earlier process adds nothing.
-    fn look(&mut self) {
+    fn read_samples(&mut self) {
         if let Ok(live) = Live::read(&self.run)
             && live.process == self.own
         {

@@ -12,7 +12,7 @@ use crate::figure::{Figure, Named};
 use crate::resources::{OneServer, ServerResources};
 use crate::terminal::percent;
 use words::{
-    asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer,
+    checks, correlated, expectations, rates, recorded, score_in_words, sentences, times, without_answer,
     without_intervals,
 };
 
@@ -55,7 +55,7 @@ impl<'a> LoadPage<'a> {
             }
         }
         let mut sentences = sentences(found);
-        sentences.extend(asked(found));
+        sentences.extend(expectations(found));
         let mut doubts: Vec<String> = found.verdict.doubts.iter().map(|doubt| format!("{doubt}.")).collect();
         doubts.extend(without_answer(found));
         doubts.extend(found.seen.iter().flat_map(correlated));

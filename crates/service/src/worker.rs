@@ -89,7 +89,7 @@ fn serve<S: System>(
         stay.entry.item.reported.update(reported);
         for (key, answer) in besides {
             let service = Service { started_ns: now, finished_ns: now, service_ns: 0, fixed_ns: None };
-            tell(shared, stamps, pool.take_waiting(&key), End::Answered(answer), service);
+            notify_waiters(shared, stamps, pool.take_waiting(&key), End::Answered(answer), service);
         }
         let end = match progress {
             Ok(attained) => {
@@ -115,7 +115,7 @@ fn serve<S: System>(
                 fixed_ns: reported.fixed_ns,
             };
             let waiters = pool.finish(worker, &stay.entry.item);
-            let free_ns = tell(shared, stamps, waiters, end, service);
+            let free_ns = notify_waiters(shared, stamps, waiters, end, service);
             // Releases what it holds now, and not at the next request.
             drop(stay);
             return (pool.take(worker), free_ns);
@@ -151,7 +151,7 @@ struct Service {
 /// Counts the end of each request of a flight and only then notifies its client: a client that has an answer finds it
 /// counted, and finds capacity in the station. The first of them had the service; those that joined it cost none.
 /// Returns when that service was over, including passing on its answer.
-fn tell<S: System>(
+fn notify_waiters<S: System>(
     shared: &Shared<S>,
     stamps: &StampLog,
     waiters: Vec<Waiter<S::Recipient>>,
@@ -169,16 +169,16 @@ fn tell<S: System>(
     // The last one gets the answer, the others get clones.
     let ends = iter::repeat_n(end, waiters.len());
     for (place, ((waiter, end), service)) in waiters.into_iter().zip(ends).zip(services).enumerate() {
-        let told_ns = tell_one(shared, stamps, waiter, end, service);
+        let notified_ns = notify(shared, stamps, waiter, end, service);
         if place == 0 {
-            over_ns = told_ns;
+            over_ns = notified_ns;
         }
     }
     over_ns
 }
 
 /// Notifies one client, and returns the instant.
-fn tell_one<S: System>(
+fn notify<S: System>(
     shared: &Shared<S>,
     stamps: &StampLog,
     waiter: Waiter<S::Recipient>,
@@ -204,8 +204,8 @@ fn tell_one<S: System>(
     recipient.answered(answer);
     // Passing the answer on keeps the worker as busy as finding it does: some 3 % of a millisecond's service, by which
     // the service of a station at 95 % of its capacity would otherwise be too short.
-    let told_ns = now_ns();
-    let service = service_ns + told_ns - finished_ns;
+    let notified_ns = now_ns();
+    let service = service_ns + notified_ns - finished_ns;
     stamps.write(Stamp {
         port,
         queued: queued_ns,
@@ -214,7 +214,7 @@ fn tell_one<S: System>(
         service,
         fixed: fixed_ns.map(|fixed_ns| fixed_ns.min(service_ns)),
     });
-    told_ns
+    notified_ns
 }
 
 #[cfg(test)]

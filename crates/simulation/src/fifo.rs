@@ -45,7 +45,7 @@ impl Engine for NextFree<'_> {
             let both = self.waiting_s.iter().zip(ahead.service_s);
             self.response_s.extend(both.map(|(waiting_s, service_s)| waiting_s + service_s));
             if let Some(sink) = &mut sink {
-                tell(run, &ahead, &self.waiting_s, &self.response_s, sink);
+                report(run, &ahead, &self.waiting_s, &self.response_s, sink);
             }
             let row = Row {
                 response_s: &self.response_s,
@@ -62,7 +62,7 @@ impl Engine for NextFree<'_> {
     }
 }
 
-fn tell(run: u64, ahead: &Ahead<'_>, waiting_s: &[f64], response_s: &[f64], sink: &mut dyn FnMut(&Traced)) {
+fn report(run: u64, ahead: &Ahead<'_>, waiting_s: &[f64], response_s: &[f64], sink: &mut dyn FnMut(&Traced)) {
     for i in 0..ahead.arrival_s.len() {
         let arrival_s = ahead.arrival_s[i];
         sink(&Traced {

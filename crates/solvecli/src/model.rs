@@ -34,7 +34,7 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// Fails on inputs that cannot be read, or for which the model has no quantity. Prints a note for unknown inputs.
-pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn solve(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
     let inputs = read(words)?;
     for key in inputs.keys().filter(|key| !model.takes(key)) {
         kendall_stdio::note(&format!("kendall: {}", unknown(model, key)));

@@ -23,7 +23,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     };
     if let Ok(model) = kendall_theory::batch::model(question) {
         options.refuse_station_options(question)?;
-        return model::tell(model, &options.inputs, options.json);
+        return model::solve(model, &options.inputs, options.json);
     }
     if Path::new(question).extension().is_some_and(|extension| extension == "toml") {
         ensure!(

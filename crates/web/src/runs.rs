@@ -65,7 +65,7 @@ impl Runs {
         // Locked while files are read, so that of many concurrent requests one scans and the others use its result.
         let mut seen = self.seen();
         if seen.at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
-            seen.look(&self.results);
+            seen.refresh(&self.results);
         }
         Arc::clone(&seen.runs)
     }
@@ -103,7 +103,7 @@ impl Runs {
 }
 
 impl RunCache {
-    fn look(&mut self, results: &Path) {
+    fn refresh(&mut self, results: &Path) {
         let mut before = std::mem::take(&mut self.known);
         for id in ids(results) {
             let Some(folder) = id.folder(results) else { continue };

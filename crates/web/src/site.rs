@@ -204,7 +204,7 @@ async fn run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result
         let all = runs.all();
         let same = all.iter().filter(|other| other.name == run.name && other.id != of_run);
         let others = same.take(MOST_OFFERED).map(|other| other.id.clone()).collect();
-        let seen = RunStatus::look(&folder, None, note);
+        let seen = RunStatus::read(&folder, None, note);
         Some((run, seen, files::listed(&folder), experiment(&folder).unwrap_or_default(), others))
     });
     let (run, seen, files, experiment, others) = read.await?.ok_or_else(|| house.missing())?;
@@ -244,7 +244,7 @@ async fn watch_run(
     let Ok(place) = Arc::clone(&house.places).try_acquire_owned() else { return Ok(busy.into_response()) };
     let note = house.children.note(&id);
     let looked = folder.clone();
-    let first = blocking(move || RunStatus::look(&looked, None, note)).await?;
+    let first = blocking(move || RunStatus::read(&looked, None, note)).await?;
     let seen = house.watchers.watch(&id, folder, first, &house.children);
     Ok(events(seen, mark, house.leaving.clone(), place))
 }

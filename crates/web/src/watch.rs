@@ -51,7 +51,7 @@ pub(crate) struct Event<'a> {
 
 impl RunStatus {
     /// Reads the status of a run. Reads the live state only if its file has changed since `before`.
-    pub(crate) fn look(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
+    pub(crate) fn read(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
         let version = std::fs::metadata(folder.join(LIVE)).ok();
         let version = version.and_then(|file| Some((file.modified().ok()?, file.ino())));
         let known = before.filter(|before| before.version == version && version.is_some());
@@ -134,19 +134,19 @@ impl Watchers {
         let (sender, receiver) = watch::channel(Arc::new(first));
         watched.insert(id.clone(), sender);
         drop(watched);
-        tokio::spawn(Arc::clone(self).look(id.clone(), folder, Arc::clone(children)));
+        tokio::spawn(Arc::clone(self).keep_reading(id.clone(), folder, Arc::clone(children)));
         receiver
     }
 
     /// Reads a run's status until it has no watcher left.
-    async fn look(self: Arc<Self>, id: RunId, folder: PathBuf, children: Arc<Children>) {
+    async fn keep_reading(self: Arc<Self>, id: RunId, folder: PathBuf, children: Arc<Children>) {
         let mut wait = LOOK_EVERY;
         while let Some(before) = self.wanted(&id) {
             tokio::time::sleep(wait).await;
             let note = children.note(&id);
             let folder = folder.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                let seen = RunStatus::look(&folder, Some(&before), note);
+                let seen = RunStatus::read(&folder, Some(&before), note);
                 (!seen.is_like(&before)).then_some(seen).ok_or_else(|| before.state.clone())
             });
             let state = match looked.await {

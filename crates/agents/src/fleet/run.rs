@@ -55,7 +55,7 @@ impl Fleet {
         let done = self.shares(&run, (target, plan, threads), (progress, stop), rows, &mut reports).await;
         if done.is_err() {
             for agent in &self.agents {
-                self.tell(agent, &Order::Stop { run: run.clone() }).await;
+                self.send_order(agent, &Order::Stop { run: run.clone() }).await;
             }
             let _ = self.client.flush().await;
         }
@@ -115,13 +115,13 @@ impl Fleet {
                         }
                         let run = || run.to_owned();
                         if stops {
-                            self.tell(share.agent, &Order::Stop { run: run() }).await;
+                            self.send_order(share.agent, &Order::Stop { run: run() }).await;
                         }
                         if ends {
-                            self.tell(share.agent, &Order::Enough { run: run() }).await;
+                            self.send_order(share.agent, &Order::Enough { run: run() }).await;
                         }
                         if alive % ALIVE_EVERY == 0 {
-                            self.tell(share.agent, &Order::Alive { run: run() }).await;
+                            self.send_order(share.agent, &Order::Alive { run: run() }).await;
                         }
                     }
                     received.publish(open(&seen), progress);

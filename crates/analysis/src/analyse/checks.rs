@@ -20,7 +20,7 @@ impl Measurement {
             (run.experiment().system.station)(&combination.server);
         // The distribution matters only without service times from the server; a model then assumes exponential ones.
         let service = Law::Exponential { mean_s: self.answer.response.mean_s.value };
-        let classes = asked_classes(sample).unwrap_or_default();
+        let classes = workload_classes(sample).unwrap_or_default();
         let station = Station {
             discipline,
             capacity,
@@ -54,7 +54,7 @@ fn run_queue(sample: &Sample) -> Option<RunQueue> {
 }
 
 /// The classes in the shares in which the workload draws them; `None` where it does not.
-fn asked_classes(sample: &Sample) -> Option<Vec<Class>> {
+fn workload_classes(sample: &Sample) -> Option<Vec<Class>> {
     let class = |class: &RequestClass| {
         Some(Class { name: class.name.clone(), share: class.share?, weight: class.weight, service: None })
     };

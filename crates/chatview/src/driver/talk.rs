@@ -52,7 +52,7 @@ impl Talk {
     }
 
     /// Hands over a command.
-    pub(crate) fn tell(&self, command: Command) -> Result<(), &'static str> {
+    pub(crate) fn command(&self, command: Command) -> Result<(), &'static str> {
         match self.commands.try_send(command) {
             Err(mpsc::error::TrySendError::Full(_)) => Err("the connection takes no more messages"),
             // A talk that is over has said so.

@@ -249,7 +249,7 @@ impl Model {
             return;
         }
         self.effects.push(Effect::Trust { name: name.clone() });
-        self.say(&name, format!("the next key of {name} is trusted"));
+        self.write_note(&name, format!("the next key of {name} is trusted"));
         self.call(&name);
     }
 
@@ -260,7 +260,7 @@ impl Model {
         }
         self.effects.push(Effect::Save);
         let said = if is_blocked { "are refused" } else { "ring again" };
-        self.say(&name, format!("calls of {name} {said}"));
+        self.write_note(&name, format!("calls of {name} {said}"));
     }
 
     fn remove(&mut self) {

@@ -32,14 +32,14 @@ impl Model {
                 if let Some(at) = self.ringing.iter().position(|ringing| ringing.call == call) {
                     let Ringing { name, .. } = self.ringing.remove(at);
                     self.ensure_contact(&name);
-                    self.say(&name, "a call that was not answered".to_owned());
+                    self.write_note(&name, "a call that was not answered".to_owned());
                 }
             }
             Event::CallFailed { name, talk, why, is_refusal } if self.is_talk(&name, talk) => {
                 self.not_reached(&name, why, is_refusal);
             }
             Event::NewKey { name, number } => {
-                self.say(&name, format!("first talk with {name}, whose safety number is {number}"));
+                self.write_note(&name, format!("first talk with {name}, whose safety number is {number}"));
             }
             Event::ChangedKey { name, number } => self.changed_key(&name, number),
             Event::Talk { name, talk, event } if self.is_talk(&name, talk) => self.talk_event(&name, event),
@@ -228,7 +228,7 @@ impl Model {
         let is_first = contact.attempts == 1;
         contact.link = Link::Down { why: why.clone(), again_ms: now_ms + wait };
         if is_first {
-            self.say(
+            self.write_note(
                 name,
                 format!("not reached: {why}. It is called again until it answers; /bye ends that"),
             );
@@ -244,7 +244,7 @@ impl Model {
             self.effects.push(Effect::Drop { name: name.to_owned() });
         }
         self.end_files(name);
-        self.say(name, format!("{name} {why}"));
+        self.write_note(name, format!("{name} {why}"));
     }
 
     fn changed_key(&mut self, name: &str, number: String) {
@@ -266,7 +266,7 @@ impl Model {
                 contact.attempts = 0;
                 let way = if is_relayed { "through the server's relay" } else { "directly" };
                 let connected = if is_back { "connected again" } else { "connected" };
-                self.say(name, format!("{connected} {way}"));
+                self.write_note(name, format!("{connected} {way}"));
             }
             TalkEvent::Message { number, at_ms, text } => self.message(name, number, at_ms, text),
             TalkEvent::Delivered(through) => {
@@ -280,7 +280,7 @@ impl Model {
             TalkEvent::Read(through) => drop(contact.come(through, Delivery::Read)),
             TalkEvent::Typing => contact.typing_ms = Some(now_ms),
             TalkEvent::File { file, event } => self.file_event(name, file, event),
-            TalkEvent::Bye => self.say(name, format!("{name} has ended the talk")),
+            TalkEvent::Bye => self.write_note(name, format!("{name} has ended the talk")),
             TalkEvent::Over => {
                 contact.link = Link::None;
                 contact.talk = None;
@@ -292,7 +292,7 @@ impl Model {
                 contact.attempts += 1;
                 let again_ms = now_ms + wait + back_off(0, name);
                 contact.link = Link::Down { why: why.clone(), again_ms };
-                self.say(name, format!("the connection is lost: {why}"));
+                self.write_note(name, format!("the connection is lost: {why}"));
             }
             TalkEvent::Broken(why) => {
                 contact.talk = None;
@@ -301,7 +301,7 @@ impl Model {
                 contact.link = Link::Down { why: why.clone(), again_ms };
                 self.effects.push(Effect::Drop { name: name.to_owned() });
                 self.end_files(name);
-                self.say(name, format!("the talk broke off: {why}"));
+                self.write_note(name, format!("the talk broke off: {why}"));
             }
         }
     }

@@ -104,7 +104,7 @@ pub(super) async fn talk(
             break;
         }
         // While there is no connection, the client's own queue can be full.
-        if timeout(PATIENCE, line.say(talk, attempt_base)).await.is_err() {
+        if timeout(PATIENCE, line.send(talk, attempt_base)).await.is_err() {
             tracing::debug!("a message to the cluster was dropped");
         }
         if ending.is_ending.load(Ordering::Acquire) && !line.is_connected() {
@@ -176,7 +176,7 @@ impl Line {
         self.client.connection_state() == ConnectionState::Connected
     }
 
-    async fn say(&self, talk: Talk, attempt_base: u32) {
+    async fn send(&self, talk: Talk, attempt_base: u32) {
         match talk {
             Talk::Publish { job, run, range, attempt, unit, queue, spec } => {
                 let id =

@@ -204,7 +204,7 @@ fn lay(options: &LinkRunOptions) -> anyhow::Result<EmulatedLink> {
         Some(named) => vec![named.into()],
         None => BackEnd::ALL.into(),
     };
-    let link = EmulatedLink::lay(&program, &back_ends, options.congestion.as_deref())?;
+    let link = EmulatedLink::set_up(&program, &back_ends, options.congestion.as_deref())?;
     for note in link.notes() {
         print::note(&format!("kendall: {note}"));
     }

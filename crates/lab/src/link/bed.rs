@@ -49,7 +49,7 @@ impl Bed {
     /// Sets up the link of a run whose trials need all these settings. The back end is the one that the settings name, or
     /// otherwise the first that works; the relay is the last choice. For a link of packets, moves this process, which must have a
     /// single thread, to the client's end.
-    pub(crate) fn lay(
+    pub(crate) fn set_up(
         program: &Path,
         settings: &Settings,
         asked: &[(Transport, &LinkSettings)],
@@ -143,7 +143,7 @@ impl Bed {
 
 impl LinkEmulation {
     fn packets(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
-        let mut link = EmulatedLink::lay(program, back_ends, congestion)?;
+        let mut link = EmulatedLink::set_up(program, back_ends, congestion)?;
         link.join()?;
         link.client().enter()?;
         let server = link.server().share()?;

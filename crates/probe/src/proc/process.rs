@@ -139,7 +139,7 @@ impl Process {
     }
 
     /// Whether the files that only its owner may read are open.
-    pub(crate) fn tells_io(&self) -> bool {
+    pub(crate) fn reports_io(&self) -> bool {
         self.io.is_some()
     }
 

@@ -28,7 +28,7 @@ impl System {
         }
     }
 
-    pub(crate) fn tells_pressure(&self) -> bool {
+    pub(crate) fn reports_pressure(&self) -> bool {
         !self.pressures.is_empty()
     }
 

@@ -78,7 +78,7 @@ impl Space {
             frames.push(Frame::Kernel);
         }
         if self.find(pc).is_none() && self.looks < MOST_LOOKS {
-            self.look(images);
+            self.read_mappings(images);
         }
         let mut read = |address: u64| {
             let from = address.checked_sub(stack_at).and_then(|from| usize::try_from(from).ok()).ok_or(())?;
@@ -106,7 +106,7 @@ impl Space {
     }
 
     /// Reads the current mappings of code of the process (proc_pid_maps(5)).
-    fn look(&mut self, images: &mut Images) {
+    fn read_mappings(&mut self, images: &mut Images) {
         self.looks += 1;
         let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", self.pid)) else { return };
         let mut paths: HashMap<&str, Arc<PathBuf>> = HashMap::new();

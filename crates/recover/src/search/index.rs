@@ -47,7 +47,7 @@ impl Filling {
     }
 
     /// After all were counted, computes where each bucket begins.
-    pub(super) fn lay_out(&mut self) {
+    pub(super) fn place_buckets(&mut self) {
         let mut begin = 0;
         for bucket in &mut self.buckets {
             begin += std::mem::replace(bucket.get_mut(), begin);
@@ -72,7 +72,7 @@ impl Index {
     pub(super) fn of(words: &[u32]) -> Self {
         let mut filling = Filling::new(words.len() as u64);
         words.iter().for_each(|word| filling.count(*word));
-        filling.lay_out();
+        filling.place_buckets();
         words.iter().zip(0..).for_each(|(word, number)| filling.place(*word, number));
         filling.finish()
     }

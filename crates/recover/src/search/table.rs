@@ -126,7 +126,7 @@ impl Table {
     fn build(&self, threads: usize) {
         let mut filling = Filling::new(self.candidates);
         let count = self.on_threads(threads, |mark, _| filling.count(mark));
-        filling.lay_out();
+        filling.place_buckets();
         let place = self.on_threads(threads, |mark, number| filling.place(mark, number));
         if !self.stopped.load(Relaxed) {
             let built = Built { index: filling.finish(), cost_ns: (count + place).as_nanos() as u64 };

@@ -56,7 +56,7 @@ impl InputQueue {
     }
 
     /// What the client knows may have been lost with its connection.
-    pub(crate) fn tell_again(&mut self) {
+    pub(crate) fn acknowledge_again(&mut self) {
         self.reported = 0;
     }
 
@@ -77,7 +77,7 @@ impl InputQueue {
     }
 
     /// The offset before which all is taken, where the client should know; `with_output` where a frame leaves anyway.
-    pub(crate) fn tell(&mut self, with_output: bool) -> Option<u64> {
+    pub(crate) fn acknowledgement(&mut self, with_output: bool) -> Option<u64> {
         let waiting = (self.bytes.len() as u64).min(self.accepted);
         let taken = self.accepted - waiting;
         let news = taken.saturating_sub(self.reported);
@@ -99,11 +99,14 @@ mod tests {
         assert!(queue.accept(0, b"abc") && !queue.accept(2, b"c") && !queue.accept(4, b"e"));
         assert!(!queue.accept(3, &vec![0; INPUT_WINDOW - 2]));
         assert!(queue.accept(3, &vec![0; INPUT_WINDOW - 3]));
-        assert_eq!(queue.tell(true), None);
+        assert_eq!(queue.acknowledgement(true), None);
         queue.taken(10);
-        assert_eq!((queue.tell(false), queue.tell(true), queue.tell(true)), (None, Some(10), None));
+        assert_eq!(
+            (queue.acknowledgement(false), queue.acknowledgement(true), queue.acknowledgement(true)),
+            (None, Some(10), None)
+        );
         queue.taken(INPUT_WINDOW - 10);
-        assert_eq!(queue.tell(false), Some(INPUT_WINDOW as u64));
+        assert_eq!(queue.acknowledgement(false), Some(INPUT_WINDOW as u64));
         assert!(!queue.end(5, false) && queue.end(INPUT_WINDOW as u64, false) && queue.is_over());
         assert!(!queue.accept(INPUT_WINDOW as u64, b"x"));
     }
@@ -114,7 +117,7 @@ mod tests {
         assert!(queue.accept(0, b"a") && queue.end(1, true) && queue.end(1, true));
         assert_eq!((queue.front(), queue.is_over()), (&b"a\x04"[..], false));
         queue.taken(2);
-        assert!(queue.is_over() && queue.tell(true) == Some(1));
+        assert!(queue.is_over() && queue.acknowledgement(true) == Some(1));
         queue.reopen();
         assert!(queue.accept(1, b"b"));
     }

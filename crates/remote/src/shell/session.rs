@@ -374,7 +374,7 @@ impl Session {
         let over = self.program_is_over();
         let Presence::Attached(attachment) = &mut self.presence else { return };
         let had_output = attachment.send_output(&self.log);
-        if let Some(taken) = self.queue.tell(had_output) {
+        if let Some(taken) = self.queue.acknowledgement(had_output) {
             attachment.send(&ServerFrame::Taken(taken));
         }
         if let Some(exit) = over {

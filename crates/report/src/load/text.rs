@@ -7,7 +7,7 @@ use kendall_evidence::{ClassScore, Score};
 use kendall_stats::number::time;
 
 use super::words::{
-    asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer,
+    checks, correlated, expectations, rates, recorded, score_in_words, sentences, times, without_answer,
     without_intervals,
 };
 use crate::{resources, terminal};
@@ -35,7 +35,7 @@ pub fn load_text(found: &TrialResult) -> String {
         lines.extend(watched_text(watched).lines().map(str::to_owned));
         lines.push(String::new());
     }
-    lines.extend(asked(found));
+    lines.extend(expectations(found));
     lines.extend(without_answer(found).iter().map(|doubt| format!("Doubt: {doubt}")));
     lines.push(format!("The same again: {}", recorded(&found.again)));
     lines.join("\n") + "\n"

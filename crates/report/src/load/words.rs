@@ -41,7 +41,7 @@ pub(super) fn sentences(found: &TrialResult) -> Vec<String> {
 }
 
 /// What was asked of precision and of the system, and how it came out.
-pub(super) fn asked(found: &TrialResult) -> Vec<String> {
+pub(super) fn expectations(found: &TrialResult) -> Vec<String> {
     let expected = found.expectations.iter().map(|judged| format!("Expected {judged}"));
     found.precision.iter().map(precision).chain(expected).collect()
 }

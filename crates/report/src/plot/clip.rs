@@ -57,7 +57,7 @@ impl Window {
             parts.extend(self.contains(only).then(|| vec![only]));
             return;
         }
-        let run = seen(run);
+        let run = visible(run);
         let mut part: Vec<Pixel> = Vec::new();
         for pair in run.windows(2) {
             let Some((from, to)) = self.segment(pair[0], pair[1]) else { continue };
@@ -130,7 +130,7 @@ impl Window {
 
 /// What of a line an eye can see: of each column of pixels the first point, the lowest, the highest and the last, which draws
 /// the same pixels as all of them (Jugel and others, "M4: a visualization-oriented time series data aggregation", 2014).
-fn seen(points: &[Pixel]) -> Vec<Pixel> {
+fn visible(points: &[Pixel]) -> Vec<Pixel> {
     let mut kept = Vec::with_capacity(points.len().min(10_000));
     for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
         if column.len() <= COLUMN {

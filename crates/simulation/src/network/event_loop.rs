@@ -271,13 +271,13 @@ impl<'a, 'w, 's> EventLoop<'a, 'w, 's> {
         });
         let arrived = index + 1;
         if self.run.is_endless() && arrived >= FIRST_LOOK && arrived.is_power_of_two() {
-            self.look_at_growth(arrived);
+            self.stop_if_growing(arrived);
         }
         self.visit(who, node);
     }
 
     /// Stops a network that only grows before its end.
-    fn look_at_growth(&mut self, arrived: u64) {
+    fn stop_if_growing(&mut self, arrived: u64) {
         let inside = self.scene.inside as f64;
         let most = inside > 0.25 * arrived as f64 && inside > 4.0 * self.layout.filling;
         self.growing = if most && self.layout.users.is_none() { self.growing + 1 } else { 0 };
@@ -411,7 +411,7 @@ impl<'a, 'w, 's> EventLoop<'a, 'w, 's> {
     fn end(&mut self, who: u32, fate: Fate, observe: impl FnOnce(&mut Watch, f64) -> ControlFlow<()>) {
         self.idle_events = 0;
         if self.sink.is_some() {
-            self.tell(who, fate);
+            self.report_departure(who, fate);
         }
         let customer = self.scene.of(who);
         customer.epoch = customer.epoch.wrapping_add(1);
@@ -426,7 +426,7 @@ impl<'a, 'w, 's> EventLoop<'a, 'w, 's> {
     }
 
     /// Reports a customer that leaves to the trace.
-    fn tell(&mut self, who: u32, fate: Fate) {
+    fn report_departure(&mut self, who: u32, fate: Fate) {
         let now_s = self.scene.now_s;
         let customer = *self.scene.of(who);
         let Some(sink) = &mut self.sink else { return };

@@ -171,7 +171,7 @@ impl Session {
 
     /// Makes a connection that of the session.
     pub(super) fn attach(&mut self, framed: Framed<Stream>, from: u64) {
-        self.queue.tell_again();
+        self.queue.acknowledge_again();
         let mut attachment = Attachment { framed, sent: from, exit_sent: false };
         attachment.send(&ServerFrame::Attached {
             session: self.about.session,

@@ -27,7 +27,7 @@ const CLIENT_MAC: Mac = [2, 0, 0, 0, 0, 1];
 const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 2];
 
 /// A link that is set up.
-pub(crate) struct Laid {
+pub(crate) struct LinkSetup {
     pub(crate) privilege: Privilege,
     pub(crate) client: File,
     pub(crate) server: File,
@@ -56,7 +56,7 @@ struct Side {
 }
 
 /// Sets up a link. This process must have a single thread, and is in a new namespace afterwards.
-pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, LinkError> {
+pub(crate) fn set_up(back_end: BackEnd, congestion: Option<&str>) -> Result<LinkSetup, LinkError> {
     let own = || current().map_err(LinkError::step("find the namespace that was just made"));
     let privilege = leave().map_err(LinkError::step("make a network namespace"))?;
     let client = own()?;
@@ -95,7 +95,7 @@ pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, L
             Between::Netem
         }
     };
-    Ok(Laid { privilege, client, server, between, notes })
+    Ok(LinkSetup { privilege, client, server, between, notes })
 }
 
 /// Makes a side's device and the opposite one, and brings the latter up: a packet socket on a device that is down reports an
