@@ -250,7 +250,8 @@ impl Measure {
                     ("h", 3600.0),
                     ("d", 86_400.0),
                 ],
-                f64::MIN_POSITIVE,
+                // Response times are recorded in nanoseconds.
+                1e-9,
             ),
             Self::Throughput => return quantity::rate_per_s(text),
             Self::Errors => (&[("%", 1e-2), ("", 1.0)], 0.0),

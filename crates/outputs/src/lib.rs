@@ -189,9 +189,9 @@ pub fn read(text: &str) -> Result<Option<Vec<Output>>, OutputError> {
 impl Output {
     /// The share of the requests that failed.
     pub fn lost(&self) -> Option<f64> {
-        let failed: u64 = self.errors.iter().map(|(_, count)| count).sum();
+        let failed: f64 = self.errors.iter().map(|(_, count)| *count as f64).sum();
         let requests = self.requests.filter(|requests| *requests > 0)?;
-        Some((failed as f64 / requests as f64).min(1.0))
+        Some((failed / requests as f64).min(1.0))
     }
 
     /// A quantile, if the output contains it.

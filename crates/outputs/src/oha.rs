@@ -31,7 +31,7 @@ fn json(source: &Source<'_>) -> Result<Vec<Output>, Missing> {
     let (mut errors, mut requests) = by_status(counts(json, "/statusCodeDistribution"));
     for (what, count) in counts(json, "/errorDistribution").filter(|(what, _)| is_failure(what)) {
         errors.push((what.to_owned(), count));
-        requests += count;
+        requests = requests.saturating_add(count);
     }
     let percentiles = json["latencyPercentiles"].as_object().into_iter().flatten();
     let quantile =

@@ -98,7 +98,7 @@ pub(crate) fn status_error(status: &str) -> Option<String> {
 pub(crate) fn by_status<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> (Vec<(String, u64)>, u64) {
     let (mut errors, mut all) = (Vec::new(), 0);
     for (status, count) in counts {
-        all += count;
+        all = u64::saturating_add(all, count);
         errors.extend(status_error(status).map(|kind| (kind, count)));
     }
     (errors, all)

@@ -16,7 +16,7 @@ pub(crate) fn output(source: &Source<'_>, counts: fn(&str) -> bool) -> Result<Ve
             number.parse().map_err(|_| Missing(format!("{number:?} is not a number of errors")))?;
         if counts(what) {
             errors.push((what.to_owned(), number));
-            requests += number;
+            requests = u64::saturating_add(requests, number);
         }
     }
     Ok(vec![Output {

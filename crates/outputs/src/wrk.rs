@@ -28,12 +28,13 @@ fn output(source: &Source<'_>, load: Load) -> Result<Vec<Output>, Missing> {
     let (requests, duration_s) = total(source)?;
     let errors = errors(source)?;
     // wrk counts answers with an error status as requests, but not those whose socket failed.
-    let failed: u64 = errors.iter().filter(|(kind, _)| kind != STATUS).map(|(_, count)| count).sum();
+    let failed = errors.iter().filter(|(kind, _)| kind != STATUS);
+    let failed = failed.fold(0, |all: u64, (_, count)| all.saturating_add(*count));
     Ok(vec![Output {
         load: Some(load),
         connections: connections(source),
         rate_per_s,
-        requests: Some(requests + failed),
+        requests: Some(requests.saturating_add(failed)),
         errors,
         duration_s: Some(duration_s),
         mean_s: Some(mean(source)?),

@@ -130,6 +130,8 @@ fn decode(record: &[u8]) -> Stamp {
 /// flight, in the order in which the client sent them, as a session carries several at a time. `start_ns` is the trial's
 /// start, to which the rows' instants are relative.
 pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
+    // Stamps of another program may be any number.
+    let since_start = |at_ns: i64| at_ns.saturating_sub(start_ns);
     let mut by_port: HashMap<u16, Vec<&Stamp>> = HashMap::new();
     for stamp in stamps {
         by_port.entry(stamp.port).or_default().push(stamp);
@@ -144,18 +146,18 @@ pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
     for row in in_order {
         let (Some(sent), Some(of_port)) = (row.sent, by_port.get(&row.port)) else { continue };
         let next = next_of_port.entry(row.port).or_default();
-        *next += of_port[*next..].partition_point(|stamp| stamp.queued - start_ns < sent);
+        *next += of_port[*next..].partition_point(|stamp| since_start(stamp.queued) < sent);
         let Some(stamp) = of_port.get(*next) else { continue };
-        if row.completed.is_some_and(|completed| stamp.queued - start_ns > completed) {
+        if row.completed.is_some_and(|completed| since_start(stamp.queued) > completed) {
             continue;
         }
         *next += 1;
-        row.queued = Some(stamp.queued - start_ns);
+        row.queued = Some(since_start(stamp.queued));
         if stamp.service == TURNED_AWAY {
             continue;
         }
-        row.started = Some(stamp.started - start_ns);
-        row.finished = Some(stamp.finished - start_ns);
+        row.started = Some(since_start(stamp.started));
+        row.finished = Some(since_start(stamp.finished));
         row.service = Some(stamp.service);
         row.fixed = stamp.fixed;
     }

@@ -385,7 +385,7 @@ fn poisson_cdf(n: u32, x: f64) -> f64 {
         return 0.0;
     }
     let top = f64::from(n).min(x.floor());
-    let largest = libm::exp(top * libm::log(x) - x - libm::lgamma(top + 1.0));
+    let largest = poisson_probability(top, x);
     let mut sum = largest;
     let mut term = largest;
     let mut k = top;
@@ -401,6 +401,28 @@ fn poisson_cdf(n: u32, x: f64) -> f64 {
         sum += term;
     }
     sum.min(1.0)
+}
+
+/// P(Poisson(x) = k). Where k is large, the logarithms of the power and of the factorial would cancel but for their last digits, so it is by
+/// the distance of k from x and by Stirling's series (Loader, "Fast and accurate computation of binomial probabilities", 2000).
+fn poisson_probability(k: f64, x: f64) -> f64 {
+    if k < 1_000.0 {
+        return libm::exp(k * libm::log(x) - x - libm::lgamma(k + 1.0));
+    }
+    let apart = (k - x) / x;
+    // (1 + u)·ln(1 + u) − u
+    let distance = if apart.abs() < 1e-2 {
+        let (u, mut power, mut sum) = (apart, apart, 0.0);
+        for j in 2..10 {
+            power *= -u;
+            sum -= power / f64::from(j * (j - 1));
+        }
+        sum
+    } else {
+        (1.0 + apart) * libm::log1p(apart) - apart
+    };
+    let stirling = 1.0 / (12.0 * k) - 1.0 / (360.0 * k * k * k);
+    libm::exp(-x * distance - stirling) / (std::f64::consts::TAU * k).sqrt()
 }
 
 /// P(standard normal > z).

@@ -170,8 +170,11 @@ impl fmt::Display for Value {
         match self {
             Self::Whole(value) => write!(f, "{value}"),
             Self::Number(value) => write!(f, "{value}"),
-            // Rounded to twelve digits, so that 0.07 · 100 is written as 7.
-            Self::Share(share) => write!(f, "{}%", (share * 1e14).round() / 1e12),
+            // Rounded to thirteen digits, so that 0.07 · 100 is written as 7.
+            Self::Share(share) => {
+                let percent: f64 = format!("{:.12e}", share * 100.0).parse().expect("it is a number");
+                write!(f, "{percent}%")
+            }
             Self::Time(time) => {
                 let ns = time.as_nanos();
                 match ns {
