@@ -29,7 +29,7 @@ pub fn page(results: &[Value], seed: u64) -> String {
     let machine = Machine::here();
     let mut page = format!(
         "# Faults\n\nWritten by `make faults` on {}, seed {seed}.\n\n{} × {}, kernel {}, kendall {}.\n\n\
-         {} faults were injected into systems under load. {passed} cases passed, {failed} failed. Right answers that were checked: {}. \
+         The campaign injected {} faults into systems under load. {passed} cases passed, {failed} failed. Checked answers that were right: {}. \
          {} of the cases failed at first, and passed when the campaign was continued.\n",
         &utc_now()[..10],
         machine.cores,
@@ -49,17 +49,17 @@ pub fn page(results: &[Value], seed: u64) -> String {
 fn introduction() -> String {
     format!(
         "\nEach case starts a system in its own network, with its own disk and processes, loads it, injects a fault at a random instant, and \
-         removes the fault again. A case passes if\n\n\
-         - no acknowledged work is lost: an account that was registered can log in, a copied file is whole, each request of a run has its \
-         outcome, also after a kill;\n\
-         - no answer is wrong: every client checks its answers;\n\
-         - other clients have their right answers within {others} s while the fault lasts, if the fault is not one of the server, its disk, \
-         its peer or its link;\n\
-         - a new client has its right answer at most {recovery} s after the fault (a run of the laboratory ends within {run} s);\n\
-         - at most {level} s later, no process has more than {descriptors} descriptors or {memory} MiB of memory more than before, and none \
-         has panicked.\n\n\
-         `make faults SEED=7` repeats a campaign, and continues one that was interrupted or had failures; a failing case prints the command that repeats it. \
-         What a cell shows: cases that passed / cases, then the median and the longest time to recover, in seconds.\n",
+         removes the fault again. A case passes if all of these hold:\n\n\
+         - No acknowledged work is lost, not even after a kill: a registered account can log in, a copied file is complete, and each request \
+         of a run has its outcome.\n\
+         - No answer is wrong: every client checks its answers.\n\
+         - While the fault lasts, other clients get right answers within {others} s, unless the fault is one of the server, its disk, its \
+         peer or its link.\n\
+         - A new client gets a right answer at most {recovery} s after the fault (a run of the laboratory ends within {run} s).\n\
+         - At most {level} s later, each process has at most {descriptors} descriptors and {memory} MiB of memory more than before, and no \
+         process has panicked.\n\n\
+         `make faults SEED=7` repeats a campaign, and continues one that was interrupted or had failures. A failing case prints the command \
+         that repeats it. Each cell has the cases that passed / all cases, then the median and the longest time to recover, in seconds.\n",
         others = OTHERS_LIMIT.as_secs(),
         recovery = RECOVERY_LIMIT.as_secs(),
         run = RUN_LIMIT.as_secs(),
@@ -82,7 +82,9 @@ fn table(page: &mut String, cases: &[&Value]) {
             let _ = writeln!(page, "| {} | {} |", fault.what, cells.join(" | "));
         }
     }
-    page.push_str("\nA dash with a number stands for a fault that does not apply:\n\n");
+    page.push_str(
+        "\nA dash with a number means that the fault does not apply to the system, for this reason:\n\n",
+    );
     for (reason, number) in reasons.iter().zip(1..) {
         let _ = writeln!(page, "{number}. {reason}.");
     }
@@ -117,8 +119,8 @@ fn left_out(page: &mut String, cases: &[&Value]) {
         let _ = writeln!(page, "\nCases were left out on this machine: {reason}.");
     }
     page.push_str(
-        "\nThe machine's own clock is never set: a library shifts the server's view of it. Users without the rights of root inject faults in \
-         their own namespaces, except memory limits, which need a cgroup that the user may write, and faults with PostgreSQL, which refuses \
-         to run there.\n",
+        "\nThe campaign never sets the machine's own clock: a library shifts the server's view of it. A user without the rights of root can \
+         inject all faults in user namespaces, with two exceptions: memory limits need a cgroup that the user may write, and PostgreSQL \
+         refuses to run there.\n",
     );
 }
