@@ -9,36 +9,40 @@ mod links;
 mod notes;
 mod observe;
 mod replays;
+mod sample;
 mod stations;
 mod stop;
 
 use std::path::Path;
 use std::thread;
 
-use kendall_archive::{Manifest, read_trial};
-use kendall_evidence::AnswerPauses;
+use kendall_archive::Manifest;
+use kendall_evidence::check::Finding;
 use kendall_experiment::{Capacity, Combination, RunError, RunFolder};
 use kendall_record::RequestRow;
-use kendall_station::{Answer, Arrivals, Class, Estimate};
+use kendall_station::{Answer, Arrivals, Class};
 use kendall_stats::random::{Purpose, derive};
 use kendall_system::{StationShape, System};
 
-use crate::attempts::{counted, done, usual};
+use crate::attempts::{done, usual};
 use crate::axis::Axis;
-use crate::bottleneck::AnswersSeen;
-use crate::disturbance::Usual;
 use crate::machine_limits::SettingsLimits;
 use crate::models::{Observed, Precision};
 use crate::report::Report;
+use crate::report::expected::ExpectedAt;
+use crate::report::limits::LimitsUsed;
 use crate::report::link::TrialLink;
-use crate::report::point::{ExpectedWidth, Growth, Point};
+use crate::report::point::{ExpectedWidth, Point};
 use crate::report::resources::Resources;
-use crate::report::trial::{Counts, TrialLine, WarmupBy};
-use crate::thin::{sorted, thinned};
+use crate::report::trial::TrialLine;
+use crate::report::trial_view::TrialView;
+use crate::thin::thinned;
 use crate::traffic::Traffic;
-use crate::trial_result::{Measured, TrialResult, row_classes};
+use crate::trial_result::row_classes;
 use crate::unstamped::ServerCalibration;
+use crate::warmup::TooShort;
 use crate::{candidates, effects, scaling, spread, trial_view, warmup};
+use sample::{Sample, Tried};
 
 pub(crate) use observe::group_of;
 pub use observe::{Points, observe};
@@ -46,10 +50,6 @@ pub use replays::{ReplayError, ReplayedPoint, replays};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
-
-/// What is said of a trial whose warm-up was to be found and was not.
-const UNTOLD: &str = "too few data to find the end of the warm-up: MSER-5 puts the start of the steady state in the second half of the \
-                      trial, so nothing was left out";
 
 /// Reads a run and lays measurement, formula and simulation side by side, for the trials that are done.
 ///
@@ -61,333 +61,127 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
     let capacities = run.capacities()?;
     let axis = Axis::of(&run, &capacities);
     let usual = usual(&run, &done(&run)?);
-    let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
-    let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut checks, mut resources, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    let (known_limits, mut limits) = (SettingsLimits::read(&run)?, Vec::new());
-    let (mut trial_views, mut warming, mut traffic) = (Vec::new(), Vec::new(), Traffic::default());
+    let context = Context {
+        run: &run,
+        axis: &axis,
+        capacities: &capacities,
+        limits: SettingsLimits::read(&run)?,
+        cores: manifest.machine.cores,
+    };
+    let mut collected = Collected { doubts: Vec::from_iter(usual.doubt()), ..Collected::default() };
     for (index, combination) in axis.in_order(&run) {
-        let sample = Sample::read(&run, index, &usual);
-        trials.extend(sample.left_out.clone());
-        doubts.extend(expectations::too_wide(&run, index, &axis, &sample));
-        warming.extend(expectations::warming(&run, index, &axis, &sample));
-        expected.extend(expectations::judged(&run, index, &axis, &sample));
-        if sample.trials.is_empty() {
-            continue;
-        }
-        let arrivals = run.load(index).arrivals(run.capacity_of(combination, &capacities));
+        collected.add(&context, index, combination, &Sample::read(&run, index, &usual));
+    }
+    collected.report(&context, &manifest)
+}
+
+/// What is known of a run before its trials are read.
+struct Context<'a> {
+    run: &'a RunFolder,
+    axis: &'a Axis,
+    capacities: &'a [Capacity],
+    limits: Vec<SettingsLimits>,
+    cores: usize,
+}
+
+/// The data of a report, combination by combination.
+#[derive(Default)]
+struct Collected<'a> {
+    points: Vec<Point>,
+    measurements: Vec<(&'a Combination, Measurement)>,
+    checks: Vec<Vec<Finding>>,
+    limits: Vec<LimitsUsed>,
+    expected: Vec<ExpectedAt>,
+    warming: Vec<TooShort>,
+    doubts: Vec<String>,
+    resources: Vec<Resources>,
+    traffic: Traffic,
+    /// These three with the number of their trial.
+    trials: Vec<(usize, TrialLine)>,
+    views: Vec<(usize, TrialView)>,
+    links: Vec<(usize, TrialLink)>,
+}
+
+impl<'a> Collected<'a> {
+    /// Adds a combination with its trials.
+    fn add(&mut self, context: &Context<'_>, index: usize, combination: &'a Combination, sample: &Sample) {
+        let &Context { run, axis, capacities, .. } = context;
+        self.trials.extend(sample.left_out.clone());
+        self.doubts.extend(expectations::too_wide(run, index, axis, sample));
+        self.warming.extend(expectations::warming(run, index, axis, sample));
+        self.expected.extend(expectations::judged(run, index, axis, sample));
+        let Some(first) = sample.trials.first() else { return };
+        let arrivals = run.load(index).arrivals(run.capacity_of(combination, capacities));
         let view =
             |trial: &Tried| (trial.result.number, trial_view::view(&trial.id, &trial.view(), &arrivals));
         // Both read the same rows, and neither needs the other.
         let (views, measurement) = thread::scope(|scope| {
             let views = scope.spawn(|| sample.trials.iter().map(view).collect::<Vec<_>>());
-            let measurement = Measurement::of(&run, index, &capacities, &sample);
+            let measurement = Measurement::of(run, index, capacities, sample);
             (views.join().expect("a view of any rows can be made"), measurement)
         });
-        trial_views.extend(views);
-        let point = measurement.as_ref().ok().map(|_| points.len());
-        links.extend(sample.trials.iter().filter_map(Tried::link));
-        if let Some((id, link)) =
-            sample.trials.first().and_then(|one| Some((&one.id, one.result.link.as_ref()?)))
-        {
-            traffic.add(id, &run.folder().join("trials").join(id), &link.emulated);
+        self.views.extend(views);
+        let point = measurement.as_ref().ok().map(|_| self.points.len());
+        self.links.extend(sample.trials.iter().filter_map(Tried::link));
+        if let Some(link) = &first.result.link {
+            self.traffic.add(&first.id, &run.folder().join("trials").join(&first.id), &link.emulated);
         }
-        trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
-        resources.extend(sample.trials.iter().filter_map(|trial| trial.resources(&run, point)));
+        self.trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
+        self.resources.extend(sample.trials.iter().filter_map(|trial| trial.resources(run, point)));
         if let Ok(measurement) = measurement {
-            let known = SettingsLimits::of(combination, &known_limits);
-            limits.extend(limits::used(points.len(), &sample, known, manifest.machine.cores));
-            points.push(measurement.point(&run, &axis, index, &sample));
-            checks.push(measurement.checks(&run, combination, &sample));
-            measurements.push((combination, measurement));
+            let known = SettingsLimits::of(combination, &context.limits);
+            self.limits.extend(limits::used(self.points.len(), sample, known, context.cores));
+            self.points.push(measurement.point(run, axis, index, sample));
+            self.checks.push(measurement.checks(run, combination, sample));
+            self.measurements.push((combination, measurement));
         }
     }
-    traffic.without_matrix(run.experiment().system);
-    doubts.extend(warmup::doubt(&warming));
-    trials.sort_by_key(|(number, _)| *number);
-    links.sort_by_key(|(number, _)| *number);
-    let curves = curves::curves(&run, &axis, &measurements);
-    trial_views.sort_by_key(|(number, _)| *number);
-    let mut report = Report {
-        name: run.experiment().name.clone(),
-        question: run.experiment().question.clone(),
-        notes: notes::notes(&run)?,
-        started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
-        command: format!("kendall run {}", folder.join("experiment.toml").display()),
-        machine: notes::machine(&manifest),
-        factors: axis.factors(&run),
-        letters: run.experiment().letters(),
-        points,
-        trials: trials.into_iter().map(|(_, line)| line).collect(),
-        trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),
-        links: links.into_iter().map(|(_, link)| link).collect(),
-        traffic,
-        planned_trials: run.trials().len(),
-        scaling: scaling::scalings(&curves, curves::populations(&axis, &measurements)),
-        effects: Vec::new(),
-        curves,
-        published: notes::published(&run, &axis),
-        checks: Vec::new(),
-        resources,
-        expected,
-        doubts,
-        machine_limits: Vec::new(),
-        experiment_toml: run.experiment().to_toml(),
-    };
-    report.machine_limits = limits::best(&report, limits);
-    report.effects = effects::of_report(&report);
-    report.checks = checks::placed(&report, checks);
-    report.checks.extend(checks::between_loads(&report, &axis, &measurements));
-    Ok(report)
-}
 
-/// A trial, read back.
-struct Tried {
-    id: String,
-    result: TrialResult,
-    rows: Vec<RequestRow>,
-    /// Requests that were due before this are not in the answers.
-    warmup_ns: i64,
-}
-
-impl Tried {
-    /// The trial's rows with its warm-up.
-    fn view(&self) -> kendall_evidence::Trial<'_> {
-        kendall_evidence::Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
-    }
-
-    /// The requests that are in the answers.
-    fn counted(&self) -> impl Iterator<Item = &RequestRow> {
-        self.rows.iter().filter(|row| row.scheduled >= self.warmup_ns)
-    }
-
-    /// The trial's number and the emulated link that it crossed, if it did.
-    fn link(&self) -> Option<(usize, TrialLink)> {
-        Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
-    }
-
-    /// Processor time of the server per second, where it is known.
-    fn server_cpu_cores(&self) -> Option<f64> {
-        Some(self.result.server?.cpu_s / self.result.run.wall_s)
-    }
-
-    /// The trial's number and the line that the report shows for it. `why` is the reason why its combination
-    /// has no answer, if it has none.
-    fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
-        let Self { id, result, rows, .. } = self;
-        let mut counts = Counts::default();
-        rows.iter().for_each(|row| counts.add(row.outcome));
-        let remarks = result.verdict.remarks.iter().map(|remark| remark.brief().to_owned());
-        let doubts = result.verdict.doubts.iter().map(ToString::to_string).chain(remarks);
-        let untold =
-            result.left_out.filter(|left_out| left_out.by == WarmupBy::Untold).map(|_| UNTOLD.to_owned());
-        let answer = match &result.measured {
-            Measured::Answer(answer) => Some(answer),
-            Measured::NoAnswer(_) => None,
+    /// The report of all combinations.
+    fn report(mut self, context: &Context<'_>, manifest: &Manifest) -> Result<Report, RunError> {
+        let &Context { run, axis, .. } = context;
+        let experiment = run.experiment();
+        self.traffic.without_matrix(experiment.system);
+        self.doubts.extend(warmup::doubt(&self.warming));
+        let curves = curves::curves(run, axis, &self.measurements);
+        let mut report = Report {
+            name: experiment.name.clone(),
+            question: experiment.question.clone(),
+            notes: notes::notes(run)?,
+            started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
+            command: format!("kendall run {}", run.folder().join("experiment.toml").display()),
+            machine: notes::machine(manifest),
+            factors: axis.factors(run),
+            letters: experiment.letters(),
+            points: self.points,
+            trials: in_order(self.trials),
+            trial_views: in_order(self.views),
+            links: in_order(self.links),
+            traffic: self.traffic,
+            planned_trials: run.trials().len(),
+            scaling: scaling::scalings(&curves, curves::populations(axis, &self.measurements)),
+            effects: Vec::new(),
+            curves,
+            published: notes::published(run, axis),
+            checks: Vec::new(),
+            resources: self.resources,
+            expected: self.expected,
+            doubts: self.doubts,
+            machine_limits: Vec::new(),
+            experiment_toml: experiment.to_toml(),
         };
-        let line = TrialLine {
-            id: id.clone(),
-            point,
-            seed: result.seed,
-            response_s: answer.map(|answer| answer.response.mean_s.value),
-            response_p99_s: answer.and_then(|answer| Some(answer.response.quantile(0.99)?.value)),
-            weighted_response_s: answer.and_then(|answer| Some(answer.weighted_response_s?.value)),
-            counts,
-            little_gap: kendall_evidence::little(rows).map(|check| check.relative_gap),
-            send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
-            server_cpu_cores: self.server_cpu_cores(),
-            left_out: result.left_out,
-            doubts: doubts.chain(untold).chain(result.hopeless.clone()).chain(why.cloned()).collect(),
-            limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
-            is_replaced: false,
-        };
-        (result.number, line)
+        report.machine_limits = limits::best(&report, self.limits);
+        report.effects = effects::of_report(&report);
+        report.checks = checks::placed(&report, self.checks);
+        report.checks.extend(checks::between_loads(&report, axis, &self.measurements));
+        Ok(report)
     }
 }
 
-impl Tried {
-    /// What was used in it, if it was watched.
-    fn resources(&self, run: &RunFolder, point: Option<usize>) -> Option<Resources> {
-        let answers = match &self.result.measured {
-            Measured::Answer(answer) => AnswersSeen {
-                response_s: Some(answer.response.mean_s.value),
-                request_s: None,
-                throughput_per_s: Some(answer.throughput_per_s.value),
-                pauses: Some(AnswerPauses::of(&self.rows)),
-            },
-            Measured::NoAnswer(_) => AnswersSeen::default(),
-        };
-        let seen = self.result.resources.clone()?.judged(&self.result.run, &self.result.verdict, answers);
-        Some(seen.resources(&self.id, point, &run.folder().join("trials").join(&self.id)))
-    }
-}
-
-/// The line of a trial that is in no answer, and why.
-fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLine {
-    let mut counts = Counts::default();
-    rows.iter().for_each(|row| counts.add(row.outcome));
-    TrialLine {
-        id,
-        point: None,
-        seed,
-        response_s: None,
-        response_p99_s: None,
-        weighted_response_s: None,
-        counts,
-        little_gap: None,
-        send_lag_p99_s: None,
-        server_cpu_cores: None,
-        left_out: None,
-        doubts: vec![doubt],
-        limits: Vec::new(),
-        is_replaced: false,
-    }
-}
-
-/// Of each trial the attempt that counts; the others are lines that say why they do not.
-fn undisturbed(
-    attempts: Vec<(usize, Tried)>,
-    usual: &Usual,
-    left_out: &mut Vec<(usize, TrialLine)>,
-) -> Vec<Tried> {
-    let mut kept = Vec::new();
-    let mut attempts = attempts.into_iter().peekable();
-    while let Some((number, first)) = attempts.next() {
-        let mut same = vec![first];
-        while let Some((_, next)) = attempts.next_if(|next| next.0 == number) {
-            same.push(next);
-        }
-        let counts = counted(&same.iter().map(|tried| &tried.result).collect::<Vec<_>>(), usual);
-        for (place, tried) in same.into_iter().enumerate() {
-            if place == counts {
-                kept.push(tried);
-                continue;
-            }
-            let why = tried.result.disturbance.map_or_else(
-                || "another attempt counts in its place".to_owned(),
-                |seen| format!("{}; another attempt counts in its place", usual.words(&seen)),
-            );
-            let line = cut_off(tried.id, tried.result.seed, &tried.rows, why);
-            left_out.push((number, TrialLine { is_replaced: true, ..line }));
-        }
-    }
-    kept
-}
-
-/// The trials of one combination.
-struct Sample {
-    /// Those that are done.
-    trials: Vec<Tried>,
-    /// Number and line of those that were cut off or cannot be read.
-    left_out: Vec<(usize, TrialLine)>,
-}
-
-impl Sample {
-    fn read(run: &RunFolder, combination: usize, usual: &Usual) -> Self {
-        let (mut trials, mut left_out) = (Vec::new(), Vec::new());
-        for (folder, trial) in run.begun().filter(|(_, trial)| trial.combination == combination) {
-            let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let (rows, doubt) = match (read_trial(&folder), TrialResult::read(&folder)) {
-                (Ok(rows), Ok(Some(result))) => {
-                    let warmup_ns = result.warmup_ns(run.load(combination));
-                    trials.push((trial.number, Tried { id, result, rows, warmup_ns }));
-                    continue;
-                }
-                (Ok(rows), Ok(None)) => (
-                    rows,
-                    "it was cut off; its requests until then are kept, but not counted in the answers"
-                        .to_owned(),
-                ),
-                (Ok(rows), Err(error)) => (rows, error.to_string()),
-                (Err(error), _) => (Vec::new(), error.to_string()),
-            };
-            let line = cut_off(id, trial.seed, &rows, doubt);
-            left_out.push((trial.number, line));
-        }
-        let trials = undisturbed(trials, usual, &mut left_out);
-        Self { trials, left_out }
-    }
-
-    /// The rows of each trial with its warm-up.
-    fn views(&self) -> Vec<kendall_evidence::Trial<'_>> {
-        self.trials.iter().map(Tried::view).collect()
-    }
-
-    /// Processor time of the server per second over all trials, where it is known of all.
-    fn server_cpu_cores(&self) -> Option<f64> {
-        let cores: Option<f64> = self.trials.iter().map(Tried::server_cpu_cores).sum();
-        Some(cores? / self.trials.len() as f64)
-    }
-
-    /// The rows after the warm-up.
-    fn rows(&self) -> impl Iterator<Item = &RequestRow> {
-        self.trials.iter().flat_map(Tried::counted)
-    }
-
-    /// Times of the rows after the warm-up, ascending, in seconds.
-    fn sorted_s(&self, of: impl Fn(&RequestRow) -> Option<i64>) -> Vec<f64> {
-        sorted(self.rows().filter_map(|row| Some(of(row)? as f64 / 1e9)))
-    }
-
-    /// The classes that came, with the shares in which they came; none where there is only one.
-    fn classes(&self) -> Vec<Class> {
-        let known = &self.trials[0].result.classes;
-        let mut counts = vec![0u64; known.len()];
-        for row in self.rows() {
-            if let Some(count) = counts.get_mut(row.class as usize) {
-                *count += 1;
-            }
-        }
-        let all: u64 = counts.iter().sum();
-        let classes: Vec<Class> = known
-            .iter()
-            .zip(counts)
-            .filter(|(_, count)| *count > 0)
-            .map(|(class, count)| Class {
-                name: class.name.clone(),
-                share: count as f64 / all as f64,
-                weight: class.weight,
-                service: None,
-            })
-            .collect();
-        if classes.len() > 1 { classes } else { Vec::new() }
-    }
-
-    /// From the first request due to the last answer of a trial, over the trials in which there was one.
-    fn total_time_s(&self) -> Option<Estimate> {
-        let total_s = |trial: &Tried| {
-            let first = trial.rows.iter().map(|row| row.scheduled).min()?;
-            let last =
-                trial.rows.iter().filter(|row| row.response_ns().is_some()).filter_map(|row| row.completed);
-            Some((last.max()? - first) as f64 / 1e9)
-        };
-        let totals_s: Vec<f64> = self.trials.iter().filter_map(total_s).collect();
-        match (totals_s.as_slice(), kendall_stats::t_interval(&totals_s)) {
-            (_, Some((mean_s, half_width))) => Some(Estimate::within(mean_s, half_width)),
-            (&[only_s], None) => Some(Estimate::exact(only_s)),
-            _ => None,
-        }
-    }
-
-    /// The growth of response times after the warm-up, if they grew in most trials.
-    fn growth(&self) -> Option<Growth> {
-        let grows = |trial: &&Tried| {
-            kendall_evidence::trend(&trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows)
-        };
-        if 2 * self.trials.iter().filter(grows).count() <= self.trials.len() {
-            return None;
-        }
-        let mut halves = [(0.0, 0u64); 2];
-        for trial in &self.trials {
-            let last = trial.rows.iter().map(|row| row.scheduled).max().unwrap_or(0);
-            for (row, response_ns) in trial.counted().filter_map(|row| Some((row, row.response_ns()?))) {
-                let half = &mut halves[usize::from(row.scheduled > (trial.warmup_ns + last) / 2)];
-                *half = (half.0 + response_ns as f64 / 1e9, half.1 + 1);
-            }
-        }
-        let [first, second] = halves.map(|(sum, n)| (n > 0).then(|| sum / n as f64));
-        Some(Growth { first_half_s: first?, second_half_s: second? })
-    }
+/// In the order of the trials.
+fn in_order<T>(mut numbered: Vec<(usize, T)>) -> Vec<T> {
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, one)| one).collect()
 }
 
 /// What was measured in one combination, over all its trials.

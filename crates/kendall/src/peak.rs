@@ -231,32 +231,36 @@ fn answer(peak: &Peak) -> Vec<String> {
         plain => format!("; doubling and halving from a light load would take {plain}"),
     };
     lines.push(format!("{:<10} {}{plain}; seed {}", "probes", peak.found.probes.len(), peak.seed));
-    match &peak.unfinished {
-        None => {}
-        Some(UnfinishedBy::Interrupt) => {
-            lines.push("Interrupted: the search was not confirmed, and this is what its probes say so far.".into());
-        }
-        Some(UnfinishedBy::Budget) => lines.push(
-            "The budget is spent: the search was not confirmed, and this is what its probes say so far. Give a larger --budget, or shorter \
-             probes with --duration."
-                .into(),
-        ),
-        Some(UnfinishedBy::Generator { rate_per_s, why }) => lines.push(format!(
-            "At {rate_per_s:.0}/s the generator is the limit and not the system ({why}): the search was not confirmed, and this is what its \
-             probes say so far. Give the generator its own core, or another machine."
-        )),
-    }
-    if let Some(DisturbedProbes { probes, worst }) = &peak.disturbed {
-        let all = peak.found.probes.len();
-        lines.push(match peak.found.doubtful() {
-            0 => format!("Remark: in {probes} of {all} probes {worst}; those that did not pass were repeated."),
-            counted => format!(
-                "Doubt: in {probes} of {all} probes {worst}, and {counted} count although they were repeated. Wait until it is quiet \
-                 (kendall doctor --wait-quiet 1m), or measure on another machine."
-            ),
-        });
-    }
+    lines.extend(peak.unfinished.as_ref().map(unfinished));
+    lines.extend(peak.disturbed.as_ref().map(|seen| disturbed(peak, seen)));
     lines
+}
+
+/// Why the search ended before its confirmations.
+fn unfinished(by: &UnfinishedBy) -> String {
+    let (why, advice) = match by {
+        UnfinishedBy::Interrupt => ("Interrupted".into(), ""),
+        UnfinishedBy::Budget => {
+            ("The budget is spent".into(), " Give a larger --budget, or shorter probes with --duration.")
+        }
+        UnfinishedBy::Generator { rate_per_s, why } => (
+            format!("At {rate_per_s:.0}/s the generator is the limit and not the system ({why})"),
+            " Give the generator its own core, or another machine.",
+        ),
+    };
+    format!("{why}: the search was not confirmed, and this is what its probes say so far.{advice}")
+}
+
+/// What other work the machine did during probes.
+fn disturbed(peak: &Peak, DisturbedProbes { probes, worst }: &DisturbedProbes) -> String {
+    let all = peak.found.probes.len();
+    match peak.found.doubtful() {
+        0 => format!("Remark: in {probes} of {all} probes {worst}; those that did not pass were repeated."),
+        counted => format!(
+            "Doubt: in {probes} of {all} probes {worst}, and {counted} count although they were repeated. Wait until it is quiet \
+             (kendall doctor --wait-quiet 1m), or measure on another machine."
+        ),
+    }
 }
 
 fn no_rate(peak: &Peak) -> String {

@@ -65,7 +65,7 @@ fn origin(page: &mut String, validations: &[Validation]) {
         )
     }));
     let awake = if validations.iter().all(|one| one.report.awake) {
-        " No processor sleeps meanwhile ([why](prediction.md#validate))."
+        " No processor sleeps meanwhile ([why](prediction.md#processors-that-sleep))."
     } else {
         ""
     };
