@@ -1,6 +1,8 @@
 //! The client: uploads and downloads on a connection.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kendall_curve::Stream;
@@ -62,10 +64,14 @@ impl CopyReport {
 pub async fn upload(
     stream: Stream,
     sources: Vec<PathBuf>,
-    target: Vec<u8>,
+    mut target: Vec<u8>,
     settings: CopySettings,
     progress: Progress,
 ) -> Result<CopyReport, RemoteError> {
+    // Several sources go into a folder, even if only one of them can be read.
+    if sources.len() > 1 && !target.is_empty() {
+        target.push(b'/');
+    }
     let (opened, problems) = open(sources).await?;
     let names: Vec<Vec<u8>> = opened.iter().map(|(_, source)| source.name().to_vec()).collect();
     check_size(names.iter().map(Vec::len).sum::<usize>() + target.len(), names.len())?;
@@ -127,13 +133,21 @@ pub async fn download(
     let CopySettings { options, silence_limit } = settings;
     let (inward, mut outward) = split(stream, silence_limit);
     write(&mut outward, &opening(&[Message::Get { options, wanted }])).await?;
-    // Large partial files take long to read.
+    // Large partial files take long to read. The thread that reads them ends with this future.
     let path = target.to_owned();
+    let waits = Arc::new(());
+    let waiting = Arc::downgrade(&waits);
     let found = spawn_blocking(move || {
-        let partials = partial::find(&target_folder.folder).map_err(RemoteError::file("read", &path))?;
+        let partials = partial::find(&target_folder.folder, &|| waiting.strong_count() > 0)
+            .map_err(RemoteError::file("read", &path))?;
         Ok::<_, RemoteError>((target_folder, partials))
     });
-    let (target, partials) = alive_while(&mut outward, found).await?.map_err(panicked)??;
+    let mut stop = pin!(stop);
+    let (target, partials) = tokio::select! {
+        found = alive_while(&mut outward, found) => found?.map_err(panicked)??,
+        () = &mut stop => return Err(RemoteError::Interrupted),
+    };
+    drop(waits);
     let mut bytes = Vec::new();
     Message::Have(offers(&partials)).encode(&mut bytes);
     write(&mut outward, &bytes).await?;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::copy::digest::ContentHasher;
 use crate::copy::folder::Folder;
 use crate::copy::metadata::apply;
-use crate::copy::partial::WORTH_KEEPING;
+use crate::copy::partial::{WORTH_KEEPING, is_named};
 use crate::copy::protocol::{CopyOptions, Metadata};
 use crate::error::RemoteError;
 use crate::path::TreePath;
@@ -110,9 +110,11 @@ impl Incoming {
         placed
     }
 
-    /// Removes the partial file.
+    /// Removes the partial file, unless its name is that of another copy's by now.
     pub(crate) fn discard(&mut self, folder: &Folder) {
-        if let Some(writing) = self.writing.take() {
+        if let Some(writing) = self.writing.take()
+            && is_named(folder, &writing.name, &writing.file)
+        {
             _ = fs::unlinkat(folder, &writing.name[..], AtFlags::empty());
         }
     }
@@ -138,6 +140,9 @@ fn place(writing: &Writing, size: u64, folder: &mut Folder, options: CopyOptions
         fs::fsync(&writing.file)?;
     }
     let root = rustix::io::dup(&*folder)?;
+    if !is_named(&root, &writing.name, &writing.file) {
+        return Err(std::io::Error::other("another copy has replaced its partial file; copy it again"));
+    }
     let (parent, name) = folder.parent(&writing.path)?;
     Ok(fs::renameat(&root, &writing.name[..], parent, name)?)
 }

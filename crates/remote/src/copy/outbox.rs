@@ -55,6 +55,11 @@ impl Written {
 }
 
 impl Outbox {
+    /// Whether nothing that is sent arrives any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.full.is_closed()
+    }
+
     /// Sends a message.
     pub(crate) fn message(&mut self, message: &Message) -> Result<(), StreamClosed> {
         message.encode(&mut self.buffer);

@@ -22,6 +22,8 @@ use crate::path::TreePath;
 
 /// Files that may get further names, at most: as many as a sender recognises.
 const MAX_LINKED: usize = 1 << 20;
+/// The bytes of their names, at most.
+const MAX_LINKED_BYTES: usize = 256 << 20;
 /// The name under which a link is made that then replaces something.
 const LINK: &[u8] = b".kendall-partial.link";
 
@@ -48,6 +50,7 @@ pub(crate) struct Receiver<A> {
     folders: Vec<(u64, TreePath, Metadata)>,
     /// Files that may get further names.
     linked: HashMap<u64, TreePath>,
+    linked_bytes: usize,
     finished: bool,
 }
 
@@ -74,6 +77,7 @@ impl<A: Answers> Receiver<A> {
             file: None,
             folders: Vec::new(),
             linked: HashMap::new(),
+            linked_bytes: 0,
             finished: false,
         }
     }
@@ -248,16 +252,13 @@ impl<A: Answers> Receiver<A> {
         let name = partial::name(&path, protocol::identity(&place.path, size, metadata.modified));
         let folder = &self.target.folder;
         let file = match held {
-            // The name is of another path where the same content was on its way to elsewhere.
-            Some(held) if held.name != name => fs::renameat(folder, &held.name[..], folder, &name[..])
-                .map(|()| held.file)
-                .map_err(Into::into),
-            Some(held) => Ok(held.file),
-            None => partial::create(folder, &name, &mut self.partials),
+            Some(held) => held.continued(folder, &name),
+            None => partial::create(folder, &name),
         };
         match file {
             Ok(file) => {
-                if has_links && self.linked.len() < MAX_LINKED {
+                if has_links && self.linked.len() < MAX_LINKED && self.linked_bytes < MAX_LINKED_BYTES {
+                    self.linked_bytes += path.as_bytes().len();
                     self.linked.insert(number, path.clone());
                 }
                 self.file = Some(Incoming::new(number, path, name, file, metadata, size, offset));
@@ -301,7 +302,7 @@ impl<A: Answers> Receiver<A> {
                     self.linked.remove(&number);
                     self.fail(number, &text);
                 } else {
-                    partial::remove_others(&self.target.folder, file.name(), &mut self.partials);
+                    partial::remove_others(&self.target.folder, file.name(), &self.partials);
                 }
             }
             FileEnd::Broken(text) => {
@@ -342,8 +343,8 @@ impl<A: Answers> Receiver<A> {
     }
 
     fn hard_link(&mut self, path: &TreePath, of: u64) -> io::Result<()> {
-        let earlier =
-            self.linked.get(&of).ok_or_else(|| io::Error::other("the file that it links to failed"))?;
+        let unknown = || io::Error::other("the file that it links to failed, or there are too many links");
+        let earlier = self.linked.get(&of).ok_or_else(unknown)?;
         let (source_parent, source) = earlier.split_last().expect("a file has a name");
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let source_parent = self.target.folder.open_at(&source_parent, flags)?;

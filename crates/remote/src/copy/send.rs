@@ -48,8 +48,14 @@ pub(crate) fn send(sending: Sending, outbox: &mut Outbox) -> Result<(), StreamCl
             let counting = || _ = total.set(count());
             _ = thread::Builder::new().name("copy-count".into()).spawn_scoped(scope, counting);
         }
-        let mut sender =
-            Sender { sending: &sending, total: &total, outbox, entries: 0, linked: HashMap::new() };
+        let mut sender = Sender {
+            sending: &sending,
+            total: &total,
+            outbox,
+            entries: 0,
+            linked: HashMap::new(),
+            continued: vec![false; sending.partials.len()],
+        };
         let sent = sender.send_all();
         stop.store(true, Ordering::Relaxed);
         sent
@@ -65,6 +71,8 @@ struct Sender<'a> {
     entries: u64,
     /// The number of the entry of a file that has several names.
     linked: HashMap<(u64, u64), u64>,
+    /// Whether a file continues the partial file of this number already.
+    continued: Vec<bool>,
 }
 
 impl Sender<'_> {
@@ -191,14 +199,19 @@ impl Sender<'_> {
         self.outbox.message(&Message::FileEnd(end))
     }
 
-    /// The partial file of the receiver with which this file begins.
-    fn matching(&self, file: &OwnedFd, identity: [u8; 8], size: u64) -> Option<u16> {
-        let begins_with = |partial: &Partial| {
-            partial.identity == identity
-                && partial.length <= size
-                && partial::digest(file, partial.length).is_ok_and(|digest| digest == partial.digest)
-        };
-        let number = self.sending.partials.iter().position(begins_with)?;
+    /// The longest partial file of the receiver with which this file begins.
+    fn matching(&mut self, file: &OwnedFd, identity: [u8; 8], size: u64) -> Option<u16> {
+        let partials = &self.sending.partials;
+        let mut candidates: Vec<usize> = (0..partials.len())
+            .filter(|number| !self.continued[*number] && partials[*number].identity == identity)
+            .filter(|number| partials[*number].length <= size)
+            .collect();
+        candidates.sort_by_key(|number| partials[*number].length);
+        let lengths: Vec<u64> = candidates.iter().map(|number| partials[*number].length).collect();
+        let digests = partial::digests(file, &lengths, &|| !self.outbox.is_closed()).ok()?;
+        let begins_with = |(number, digest): &(usize, [u8; 32])| partials[*number].digest == *digest;
+        let (number, _) = candidates.into_iter().zip(digests).rfind(begins_with)?;
+        self.continued[number] = true;
         u16::try_from(number).ok()
     }
 

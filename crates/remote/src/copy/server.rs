@@ -1,6 +1,7 @@
 //! The server: one session with a client that is known by its key.
 
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,7 +79,12 @@ impl FileServer {
         let connection = stream.connection().clone();
         let key = connection.peer();
         let (mut inward, mut outward) = split(stream, self.policy.silence_limit);
-        let request = match timeout(REQUEST_LIMIT, request(&mut inward)).await {
+        let mut stop = pin!(stop);
+        let requested = tokio::select! {
+            requested = timeout(REQUEST_LIMIT, request(&mut inward)) => requested,
+            () = &mut stop => return,
+        };
+        let request = match requested {
             Ok(Ok(request)) => request,
             // A client whose command line is wrong ends so.
             Ok(Err(RemoteError::Lost(_))) => {
@@ -120,7 +126,7 @@ impl FileServer {
         options: CopyOptions,
         target: Vec<u8>,
         names: Vec<Vec<u8>>,
-        stop: impl Future<Output = ()>,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
     ) -> SessionEnd {
         let (progress, failures) = (Progress::default(), Failures::default());
         let work = async {
@@ -129,13 +135,20 @@ impl FileServer {
                 return Err(refused);
             }
             let served = self.folder.clone();
+            // The thread that reads partial files ends with this future.
+            let waits = Arc::new(());
+            let waiting = Arc::downgrade(&waits);
             let prepared = spawn_blocking(move || {
                 let target = Target::served(&served, &target, &names)?;
-                let partials = partial::find(&target.folder)
+                let partials = partial::find(&target.folder, &|| waiting.strong_count() > 0)
                     .map_err(RemoteError::file("read", Path::new("the target")))?;
                 Ok::<_, RemoteError>((target, partials))
             });
-            let prepared = alive_while(&mut outward, prepared).await?;
+            let prepared = tokio::select! {
+                prepared = alive_while(&mut outward, prepared) => prepared?,
+                () = &mut stop => return Err(RemoteError::Interrupted),
+            };
+            drop(waits);
             let prepared = prepared.unwrap_or_else(|_| Err(RemoteError::unexpected("a task has panicked")));
             let (target, partials) = match prepared {
                 Ok(prepared) => prepared,

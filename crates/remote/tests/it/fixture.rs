@@ -107,6 +107,14 @@ impl Fixture {
         })
     }
 
+    pub(crate) fn upload_all(&self, sources: &[PathBuf], target: &str) -> Result<CopyReport, RemoteError> {
+        self.run(async {
+            let (_endpoint, stream) = self.connect().await;
+            let settings = CopySettings::default();
+            upload(stream, sources.to_vec(), target.into(), settings, Progress::default()).await
+        })
+    }
+
     pub(crate) fn download(&self, source: &str, target: &Path) -> Result<CopyReport, RemoteError> {
         self.run(async {
             let (_endpoint, stream) = self.connect().await;

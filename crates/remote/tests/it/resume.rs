@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use kendall_remote::RemoteError;
+use kendall_remote::copy::protocol::{FileTime, identity};
 use kendall_remote::copy::{CopyReport, CopySettings, Progress, download, upload};
+use kendall_remote::path::TreePath;
 use kendall_testbed::wait_until;
 use proptest::prelude::*;
 
@@ -142,6 +144,44 @@ fn a_partial_file_with_other_content_is_not_continued() {
     assert_eq!((report.failed, report.resumed_bytes), (0, 0));
     assert_eq!(names(&fixture.served()), ["large"]);
     assert_eq!(kept(&fixture.served().join("large")), kept(&source));
+}
+
+/// Leaves a partial file of a file in the served folder, as an interrupted copy does.
+fn leave_partial(fixture: &Fixture, name: &str, source: &Path, length: usize) {
+    let modified = FileTime { s: 1_000_000_000, ns: 0 };
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let path = digits(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
+    let identity = digits(&identity(&TreePath::default(), SIZE, modified));
+    let content = fs::read(source).unwrap();
+    let partial = fixture.served().join(format!(".kendall-partial.{path}.{identity}"));
+    fs::write(partial, &content[..length]).unwrap();
+}
+
+#[test]
+fn of_two_equal_files_one_continues_the_partial_file() {
+    let fixture = Fixture::new(EVERYTHING);
+    let sources = ["a", "b"].map(|name| fixture.path("here").join(name));
+    sources.iter().for_each(|source| large(source, 10));
+    leave_partial(&fixture, "a", &sources[0], 5 << 20);
+    let report = fixture.upload_all(&sources, "").unwrap();
+    assert_eq!((report.failed, report.resumed_bytes), (0, 5 << 20), "{:?}", report.failures);
+    assert_eq!(names(&fixture.served()), ["a", "b"]);
+    sources.iter().zip(["a", "b"]).for_each(|(source, name)| {
+        assert_eq!(kept(&fixture.served().join(name)), kept(source));
+    });
+}
+
+#[test]
+fn several_sources_go_into_a_folder_even_if_one_is_missing() {
+    let fixture = Fixture::new(EVERYTHING);
+    let (there, missing) = (fixture.path("here/there"), fixture.path("here/missing"));
+    fs::write(&there, "content").unwrap();
+    fs::write(fixture.served().join("file"), "other").unwrap();
+    let report = fixture.upload_all(&[there.clone(), missing.clone()], "inbox").unwrap();
+    assert_eq!((report.entries, report.failed), (1, 1));
+    assert_eq!(names(&fixture.served().join("inbox")), ["there"]);
+    assert!(fixture.upload_all(&[there, missing], "file").is_err(), "it is not a folder");
+    assert_eq!(fs::read(fixture.served().join("file")).unwrap(), b"other");
 }
 
 #[test]
