@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use curvecp::LongTermNonces;
 use rand::TryRng;
@@ -19,6 +20,8 @@ use crate::key_files::{SECRETS, read_exactly, write_new};
 
 /// Counters that are reserved at once: as the reference's server.
 const BLOCK: u64 = 1 << 20;
+/// How long a block that could not be reserved is not tried again: an attempt uses the disk, and clients can cause many.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Locks of files exclude other processes only, so this excludes the threads of this one.
 static IN_THIS_PROCESS: Mutex<()> = Mutex::new(());
@@ -30,6 +33,8 @@ pub struct FileNonces {
     key: Zeroizing<[u8; 32]>,
     next: u64,
     end: u64,
+    /// When a further block could not be reserved, since the last one that was.
+    failed: Option<Instant>,
 }
 
 impl FileNonces {
@@ -41,7 +46,7 @@ impl FileNonces {
     pub fn open(directory: &Path) -> Result<Self, CurveError> {
         let secrets = directory.join(SECRETS);
         let key = read_exactly(&secrets.join("noncekey"))?;
-        let mut nonces = Self { secrets, key, next: 0, end: 0 };
+        let mut nonces = Self { secrets, key, next: 0, end: 0, failed: None };
         nonces.reserve()?;
         Ok(nonces)
     }
@@ -70,20 +75,30 @@ impl FileNonces {
 }
 
 impl LongTermNonces for FileNonces {
-    /// # Panics
-    /// Where a further block is needed and cannot be reserved: to go on would risk a repeated nonce, which reveals what
-    /// two boxes hold.
-    fn next(&mut self) -> [u8; 16] {
-        if self.next == self.end
-            && let Err(error) = self.reserve()
-        {
-            panic!("there is no further nonce: {error}");
+    /// `None` where a further block is needed and cannot be reserved, as on a full disk: to go on would risk a repeated nonce,
+    /// which reveals what two boxes hold. The log has one line, until a block can be reserved again.
+    fn next(&mut self) -> Option<[u8; 16]> {
+        if self.next == self.end {
+            if self.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER) {
+                return None;
+            }
+            let reserved = self.reserve();
+            let has_failed = self.failed.take().is_some();
+            if let Err(error) = reserved {
+                if !has_failed {
+                    tracing::error!(
+                        "no connection can be opened, because there is no further nonce: {error}"
+                    );
+                }
+                self.failed = Some(Instant::now());
+                return None;
+            }
         }
         let mut block = [0; 16];
         block[..8].copy_from_slice(&self.next.to_le_bytes());
         SysRng.try_fill_bytes(&mut block[8..]).expect("the system has random numbers");
         self.next += 1;
-        encrypt(&self.key, block)
+        Some(encrypt(&self.key, block))
     }
 }
 
@@ -92,10 +107,10 @@ impl LongTermNonces for FileNonces {
 pub struct RandomNonces;
 
 impl LongTermNonces for RandomNonces {
-    fn next(&mut self) -> [u8; 16] {
+    fn next(&mut self) -> Option<[u8; 16]> {
         let mut nonce = [0; 16];
         SysRng.try_fill_bytes(&mut nonce).expect("the system has random numbers");
-        nonce
+        Some(nonce)
     }
 }
 
@@ -161,7 +176,7 @@ mod tests {
         let mut nonces = KeyDirectory::create(&directory).unwrap().nonces().unwrap();
         assert_eq!(counter(&directory), BLOCK);
         for expected in 0..100 {
-            let nonce = nonces.next();
+            let nonce = nonces.next().unwrap();
             assert_eq!(decrypt(&nonces.key, nonce)[0], expected);
         }
     }
@@ -190,11 +205,28 @@ mod tests {
         let keys = KeyDirectory::create(&directory).unwrap();
         let (mut first, _second) = (keys.nonces().unwrap(), keys.nonces().unwrap());
         first.next = first.end;
-        let nonce = first.next();
+        let nonce = first.next().unwrap();
         assert_eq!(decrypt(&first.key, nonce)[0], 2 * BLOCK);
         let file = directory.join(SECRETS).join("noncecounter");
         fs::write(&file, (u64::MAX - 5).to_le_bytes()).unwrap();
         assert!(matches!(keys.nonces(), Err(CurveError::NoncesUsedUp(path)) if path == file));
+    }
+
+    #[test]
+    fn a_source_that_cannot_reserve_has_no_nonce_until_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("key");
+        let mut nonces = KeyDirectory::create(&directory).unwrap().nonces().unwrap();
+        nonces.next = nonces.end;
+        let (file, away) = (directory.join(SECRETS).join("noncecounter"), folder.path().join("away"));
+        fs::rename(&file, &away).unwrap();
+        assert_eq!((nonces.next(), nonces.next()), (None, None));
+        fs::rename(&away, &file).unwrap();
+        assert_eq!(nonces.next(), None, "the disk is not tried again at once");
+        nonces.failed = Instant::now().checked_sub(RETRY_AFTER);
+        let nonce = nonces.next().unwrap();
+        assert_eq!(decrypt(&nonces.key, nonce)[0], BLOCK);
+        assert_eq!(nonces.failed, None);
     }
 
     #[test]

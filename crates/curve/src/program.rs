@@ -1,7 +1,7 @@
 //! Programs that use a connection by plain file descriptors, as `curvecpmessage` runs them, and the terminal's own streams
 //! in their place.
 
-use std::io::{self, pipe};
+use std::io::{self, IsTerminal, pipe};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::pin::pin;
@@ -11,9 +11,10 @@ use std::time::Duration;
 use command_fds::CommandFdExt;
 use command_fds::FdMapping;
 use curvecp::CloseReason;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncWriteExt, copy, split, stdin, stdout};
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::{Connection, CurveError, Stream};
@@ -30,12 +31,43 @@ pub enum Descriptors {
     Ucspi,
 }
 
+/// A program that runs. Dropping it kills it.
+struct Program {
+    child: Child,
+    /// Whether the program and those that it has started form a separate process group.
+    has_group: bool,
+}
+
+impl Program {
+    /// Kills the program and, where it has a group, the programs that it has started.
+    fn kill(&mut self) {
+        // A child that was waited for has no number any more, which may be another group's by now.
+        let process = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let Some(process) = process else { return };
+        if self.has_group {
+            _ = kill_process_group(process, Signal::KILL);
+        } else {
+            _ = self.child.start_kill();
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// Runs a program on a connection until it exits, and returns its status.
 ///
 /// The program's environment has PROTO=CURVECP, and of either side the addresses and of the peer the long-term public key:
 /// CURVECPLOCALIP, CURVECPLOCALPORT, CURVECPREMOTEIP, CURVECPREMOTEPORT, CURVECPREMOTEKEY. The end of its output ends our
-/// stream: in failure where the program failed. It is killed where the peer's stream ends in failure, so that it does not
-/// take part of the data for the whole.
+/// stream: in failure where the program failed. It is killed where the peer's stream ends in failure or the future is dropped,
+/// before its input ends, so that it does not take part of the data for the whole.
+///
+/// The program gets its own process group, so that all programs which it has started are killed with it. Where it keeps the
+/// terminal as its standard input ([`Descriptors::Ucspi`]), it stays in the group of this process, because only that may read the
+/// terminal; then it alone is killed.
 ///
 /// # Errors
 /// [`CurveError::Program`] where it cannot be started.
@@ -59,39 +91,50 @@ pub async fn run_program(
                     .map_err(io::Error::other)?;
             }
         }
+        let has_group = descriptors == Descriptors::Standard || !io::stdin().is_terminal();
+        if has_group {
+            command.process_group(0);
+        }
         let child = command.kill_on_drop(true).spawn()?;
         // Otherwise the pipes would stay open when the program closes them.
         drop(command);
         let to_program = Sender::from_owned_fd(to_program.into())?;
-        Ok((child, to_program, Receiver::from_owned_fd(from_program.into())?))
+        let program = Program { child, has_group };
+        Ok((program, to_program, Receiver::from_owned_fd(from_program.into())?))
     };
-    let (mut child, mut to_program, mut from_program) = connect().map_err(failed)?;
+    let (program, mut to_program, mut from_program) = connect().map_err(failed)?;
 
     let (mut read, mut write) = split(stream);
-    let mut inward = pin!(async move { copy(&mut read, &mut to_program).await.map(|_| read) });
+    let mut inward = pin!(async move {
+        let copied = copy(&mut read, &mut to_program).await;
+        (copied, read, to_program)
+    });
     let mut outward = pin!(async move {
         _ = copy(&mut from_program, &mut write).await;
         write
     });
     // The halves of the stream that are done with, held so that it is not dropped before the program exits.
     let (mut reader, mut writer) = (None, None);
+    // Dropped first, before the pipe in `inward` closes.
+    let mut program = program;
     let status = loop {
         tokio::select! {
-            copied = &mut inward, if reader.is_none() => {
-                let lost = copied.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
-                reader = Some(copied);
-                if lost {
-                    _ = child.start_kill();
+            (copied, read, to_program) = &mut inward, if reader.is_none() => {
+                if copied.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+                    program.kill();
                 }
+                reader = Some(read);
+                // A program that is still alive sees the end of its input now.
+                drop(to_program);
             }
             mut write = &mut outward, if writer.is_none() => {
-                let exited = timeout(EXIT_AFTER_OUTPUT, child.wait()).await;
+                let exited = timeout(EXIT_AFTER_OUTPUT, program.child.wait()).await;
                 if !matches!(exited, Ok(Ok(status)) if !status.success()) {
                     _ = write.shutdown().await;
                 }
                 writer = Some(write);
             }
-            status = child.wait() => break status,
+            status = program.child.wait() => break status,
         }
     };
     let status = status.map_err(|source| CurveError::Program { program: "the program".into(), source })?;

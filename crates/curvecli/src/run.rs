@@ -14,13 +14,31 @@ pub(crate) fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyho
     done
 }
 
-/// Waits for Ctrl-C or SIGTERM; the exit code for it.
+/// Waits for Ctrl-C, Ctrl-\, SIGTERM or the end of the terminal; the exit code for it. All of them end the programs that were started,
+/// which have their own process groups.
 pub(crate) async fn signalled() -> anyhow::Result<ExitCode> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut quit) = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
+    let terminal_ended = async {
+        match &mut hang_up {
+            Some(hang_up) => hang_up.recv().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         _ = interrupt.recv() => Ok(ExitCode::from(INTERRUPTED)),
+        _ = quit.recv() => Ok(ExitCode::from(INTERRUPTED)),
+        _ = terminal_ended => Ok(ExitCode::from(INTERRUPTED)),
         _ = terminate.recv() => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Whether this process was started to ignore SIGHUP, as by `nohup`: to wait for it would undo that.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Runs the future on the calling thread alone: a message then wakes no other thread.

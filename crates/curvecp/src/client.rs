@@ -152,7 +152,8 @@ impl HelloPhase {
         true
     }
 
-    /// Takes a Cookie, the first that is authentic. `None` where it is not, or from an address that got no Hello.
+    /// Takes a Cookie, the first that is authentic. `None` where it is not, from an address that got no Hello, or where there is no
+    /// nonce for the vouch: a later Cookie may then do.
     pub(crate) fn cookie(
         &mut self,
         now: Duration,
@@ -171,11 +172,12 @@ impl HelloPhase {
         let others = self.addresses.iter().filter(|address| **address != from).count();
         let part = left / (1 + others) as u32;
         let (cookie, session) = erasing_stack(|| self.session(from, header, sealed, rng))?;
+        let vouch = erasing_stack(|| self.vouch(nonces.next()?))?;
         self.end = Some(now + left);
         let phase = InitiatePhase {
             cookie,
             identity: self.identity.public_key(),
-            vouch: erasing_stack(|| self.vouch(nonces.next()))?,
+            vouch,
             name: self.name.clone(),
             deadline: now + part,
             others: None,

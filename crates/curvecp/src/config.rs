@@ -24,9 +24,9 @@ pub struct ServerConfig {
     /// When all connections are taken, a new client replaces the one that was silent longest, if it was silent for at
     /// least this long.
     pub evictable_after: Duration,
-    /// Hellos answered per second in the long run.
+    /// Hellos answered per second in the long run, and Initiates without a connection that are opened.
     pub hellos_per_s: u32,
-    /// Hellos answered at once after a calm.
+    /// Hellos answered at once after a calm, and Initiates opened.
     pub hello_burst: u32,
     /// Which clients may connect; all, if absent.
     pub authorise: Option<Authorise>,

@@ -5,7 +5,8 @@
 //! milliseconds at which it asked. The key of the box is derived from the minute key *and* C', so a cookie opens only for the short-term key that it was made for.
 //!
 //! Minute keys change every 60 s and the previous one stays valid, so a cookie lives for one to two minutes. Each minute
-//! also has the set of the C' that opened connections in it, which lives as long as the key: an Initiate is accepted once.
+//! also has the set of the C' that opened connections in it or were refused one, which lives as long as the key: an Initiate is
+//! decided once.
 
 use crate::hashing::{KeyedHash, Set};
 use crate::keys::{BoxKey, hsalsa20, nonce};
@@ -126,12 +127,12 @@ impl CookieJar {
         [&self.current, &self.previous].into_iter().find_map(|minute| minute.open(cookie, client))
     }
 
-    /// Whether a connection was opened with this C' and a cookie that may still be valid.
+    /// Whether a connection was opened or refused with this C' and a cookie that may still be valid.
     pub(crate) fn is_used(&self, client: &PublicKey) -> bool {
         self.current.used.contains(client) || self.previous.used.contains(client)
     }
 
-    /// Records that a connection was opened with this C'.
+    /// Records that a connection was opened with this C', or that its owner was refused.
     pub(crate) fn mark_used(
         &mut self,
         now: Duration,

@@ -1,4 +1,5 @@
-//! How many Hellos a server answers: each costs a Diffie-Hellman exchange, and under a flood most are forged.
+//! How many Hellos a server answers and how many Initiates it opens: each costs Diffie-Hellman exchanges, and under a flood most
+//! are forged or repeated.
 
 use crate::hashing::KeyedHash;
 use crate::refusals::Network;
@@ -12,9 +13,9 @@ const GROUPS: usize = 1024;
 /// A group may use one of this many parts of the whole rate, so a flood from one network leaves the others theirs.
 const PARTS: u32 = 4;
 
-/// Admits Hellos up to a rate, in constant memory.
-#[derive(Debug)]
-pub(crate) struct HelloLimiter {
+/// Admits packets of handshakes up to a rate, in constant memory.
+#[derive(Clone, Debug)]
+pub(crate) struct HandshakeLimiter {
     interval: Duration,
     burst: Duration,
     all: Duration,
@@ -22,8 +23,8 @@ pub(crate) struct HelloLimiter {
     hash: KeyedHash,
 }
 
-impl HelloLimiter {
-    /// `rate_per_s` Hellos per second in the long run, `burst` at once.
+impl HandshakeLimiter {
+    /// `rate_per_s` packets per second in the long run, `burst` at once.
     pub(crate) fn new(rate_per_s: u32, burst: u32, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let interval = Duration::from_secs(1) / rate_per_s.max(1);
         let groups = Box::new([Duration::ZERO; GROUPS]);
@@ -36,7 +37,7 @@ impl HelloLimiter {
         }
     }
 
-    /// Whether to answer a Hello from this address now.
+    /// Whether to spend a Diffie-Hellman exchange on a packet from this address now.
     ///
     /// Two token buckets in the form of the generic cell rate algorithm (ITU-T I.371): an instant that each admission
     /// moves on by one interval, and that may be at most one burst ahead of now.
@@ -62,8 +63,8 @@ mod tests {
     }
 
     /// Admitted Hellos of 100,000 in one second, the i-th from `source(i)`.
-    fn admitted(mut source: impl FnMut(u32) -> SocketAddr) -> (u32, HelloLimiter) {
-        let mut limiter = HelloLimiter::new(1000, 100, &mut StdRng::seed_from_u64(1));
+    fn admitted(mut source: impl FnMut(u32) -> SocketAddr) -> (u32, HandshakeLimiter) {
+        let mut limiter = HandshakeLimiter::new(1000, 100, &mut StdRng::seed_from_u64(1));
         let flood = (0..100_000).filter(|&i| limiter.admit(Duration::from_micros(10) * i, source(i))).count();
         (u32::try_from(flood).unwrap(), limiter)
     }

@@ -73,13 +73,13 @@ impl ReplayWindow {
 /// The source of 16-byte nonces for boxes of long-term keys (Cookies and vouches), which must never repeat in the life of
 /// the key, restarts included.
 pub trait LongTermNonces {
-    /// A nonce that this source has never returned.
-    fn next(&mut self) -> [u8; 16];
+    /// A nonce that this source has never returned; `None` where it has none now. The packet that needs it is then not sent.
+    fn next(&mut self) -> Option<[u8; 16]>;
 }
 
 impl<F: FnMut() -> [u8; 16]> LongTermNonces for F {
-    fn next(&mut self) -> [u8; 16] {
-        self()
+    fn next(&mut self) -> Option<[u8; 16]> {
+        Some(self())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cookie::{Capabilities, CookieContents, CookieJar, milliseconds, same_address};
 use crate::keys::nonce;
 use crate::layer::Role;
-use crate::limit::HelloLimiter;
+use crate::limit::HandshakeLimiter;
 use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{COOKIE, CookieHeader, HelloHeader, InitiateHeader, prefix};
 use crate::refusals::Refusals;
@@ -21,7 +21,9 @@ const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
 pub(crate) struct Acceptor {
     pub(crate) config: ServerConfig,
     pub(crate) jar: CookieJar,
-    limiter: HelloLimiter,
+    hellos: HandshakeLimiter,
+    /// Separate from that of Hellos, so that a flood of these does not shut out clients that have a cookie.
+    initiates: HandshakeLimiter,
     pub(crate) refusals: Refusals,
 }
 
@@ -39,16 +41,18 @@ pub(crate) struct Accepted<'a> {
 
 impl Acceptor {
     pub(crate) fn new(now: Duration, config: ServerConfig, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
-        let limiter = HelloLimiter::new(config.hellos_per_s, config.hello_burst, rng);
-        Self { config, jar: CookieJar::new(now, rng), limiter, refusals: Refusals::default() }
+        let hellos = HandshakeLimiter::new(config.hellos_per_s, config.hello_burst, rng);
+        let (jar, initiates) = (CookieJar::new(now, rng), hellos.clone());
+        Self { config, jar, hellos, initiates, refusals: Refusals::default() }
     }
 
     /// Whether a Hello may cost a Diffie-Hellman exchange. No key takes part, so no stack has to be erased after a refusal.
     pub(crate) fn admits(&mut self, now: Duration, from: SocketAddr, header: &HelloHeader) -> bool {
-        !self.jar.is_used(&header.client) && self.limiter.admit(now, from)
+        !self.jar.is_used(&header.client) && self.hellos.admit(now, from)
     }
 
-    /// Answers a Hello that was admitted with a Cookie packet. All that the server must know later is inside it.
+    /// Answers a Hello that was admitted with a Cookie packet. All that the server must know later is inside it. `None` where the
+    /// Hello is not authentic, or there is no nonce for the answer.
     pub(crate) fn hello(
         &mut self,
         now: Duration,
@@ -64,7 +68,7 @@ impl Acceptor {
 
         let (secret, public) = self.jar.short_term(now, rng);
         let secret = secret.clone();
-        let unique = nonces.next();
+        let unique = nonces.next()?;
         let mut packet = [0; COOKIE];
         CookieHeader { to: header.from, from: header.to, nonce: unique }.write(&mut packet);
         let sealed = &mut packet[CookieHeader::LENGTH..];
@@ -77,7 +81,8 @@ impl Acceptor {
 
     /// Checks an Initiate whose C' is of no connection: cookie, box, domain name, vouch, authorisation.
     ///
-    /// The cheap checks come first: a Diffie-Hellman exchange is spent only on a cookie that this server made.
+    /// The cheap checks come first: a Diffie-Hellman exchange is spent only on a cookie that this server made, and at a limited rate,
+    /// because the owner of one cookie can make any number of Initiates with it.
     pub(crate) fn initiate<'a>(
         &mut self,
         now: Duration,
@@ -91,6 +96,10 @@ impl Acceptor {
         }
         let CookieContents { secret, address, capabilities, made_ms } =
             self.jar.open(&header.cookie, &header.client)?;
+        // The address that received the cookie: the sender of the Initiate cannot choose it.
+        if !self.initiates.admit(now, address) {
+            return None;
+        }
         let shared = secret.box_key(&header.client)?;
         let text = shared.open(&nonce(prefix::INITIATE, &header.counter.to_le_bytes()), sealed)?;
         let (identity, text) = text.split_first_chunk_mut()?;
@@ -106,6 +115,8 @@ impl Acceptor {
             return None;
         }
         if self.config.authorise.as_mut().is_some_and(|authorise| !authorise(&identity, from)) {
+            // Otherwise each further Initiate with this cookie would ask again.
+            self.jar.mark_used(now, header.client, rng);
             return None;
         }
         let ends = Ends { role: Role::Server, client: header.client, ours: header.to, theirs: header.from };

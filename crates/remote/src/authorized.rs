@@ -2,7 +2,8 @@
 //! hexadecimal digits and a name for the log. Lines that begin with `#` are comments. `user=NAME` between key and name is the user
 //! of this machine that runs the client's shells where the server runs as root.
 //!
-//! The server reads the file again when it has changed, so that clients can be added or removed while it runs.
+//! The server reads the file again when it has changed, so that clients can be added or removed while it runs. The file has to belong
+//! to root or to the server's user, and other users must not be able to write to it.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kendall_curve::curvecp::PublicKey;
+use rustix::process::geteuid;
 
 use crate::error::RemoteError;
 use crate::hosts::public_key;
@@ -31,6 +33,8 @@ pub struct AuthorizedKeys {
 struct State {
     stamp: Stamp,
     clients: HashMap<PublicKey, AuthorizedClient>,
+    /// The last error of a file that cannot be read, which is logged once: any key can cause a try.
+    reported: Option<String>,
 }
 
 /// A client that is admitted.
@@ -49,8 +53,8 @@ impl AuthorizedKeys {
     /// Reads a file of keys.
     ///
     /// # Errors
-    /// [`RemoteError::File`], [`RemoteError::KeyLine`] where a line is not valid, [`RemoteError::KeysWritable`] where other
-    /// users could add keys.
+    /// [`RemoteError::File`], [`RemoteError::KeyLine`] where a line is not valid, [`RemoteError::KeysWritable`] and
+    /// [`RemoteError::KeysOwner`] where other users could add keys.
     pub fn open(path: &Path) -> Result<Self, RemoteError> {
         let state = read(path)?;
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
@@ -73,7 +77,11 @@ impl AuthorizedKeys {
             match read(&self.path) {
                 Ok(read) => *state = read,
                 Err(error) => {
-                    tracing::error!("no client is admitted: {error}");
+                    let error = error.to_string();
+                    if state.reported.as_ref() != Some(&error) {
+                        tracing::error!("no client is admitted: {error}");
+                        state.reported = Some(error);
+                    }
                     return None;
                 }
             }
@@ -99,16 +107,25 @@ fn read(path: &Path) -> Result<State, RemoteError> {
     let failed = || RemoteError::file("read", path);
     let file = File::open(path).map_err(failed())?;
     let metadata = file.metadata().map_err(failed())?;
-    let mode = metadata.mode() & 0o7777;
-    if mode & 0o022 != 0 {
-        return Err(RemoteError::KeysWritable { path: path.to_owned(), mode });
-    }
+    check_writers(path, metadata.uid(), metadata.mode() & 0o7777, geteuid().as_raw())?;
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(failed())?;
     if text.len() as u64 > MAX_BYTES {
         return Err(failed()(std::io::Error::other(format!("it is longer than {MAX_BYTES} bytes"))));
     }
-    Ok(State { stamp: stamp(&metadata), clients: parse(path, &text)? })
+    Ok(State { stamp: stamp(&metadata), clients: parse(path, &text)?, reported: None })
+}
+
+/// Fails where another user than root and `server`, that of this process, could add keys.
+fn check_writers(path: &Path, owner: u32, mode: u32, server: u32) -> Result<(), RemoteError> {
+    let path = path.to_owned();
+    if owner != 0 && owner != server {
+        return Err(RemoteError::KeysOwner { path, owner, server });
+    }
+    if mode & 0o022 != 0 {
+        return Err(RemoteError::KeysWritable { path, mode });
+    }
+    Ok(())
 }
 
 fn parse(path: &Path, text: &str) -> Result<HashMap<PublicKey, AuthorizedClient>, RemoteError> {
@@ -186,6 +203,19 @@ mod tests {
         assert_eq!(keys.client(&PublicKey([0xbb; 32])), client("bbbbbbbb", "bob"));
         write(&path, &format!("{} user= ann\n", "a".repeat(64)), 0o600);
         assert!(AuthorizedKeys::open(&path).unwrap_err().to_string().contains("without a space"));
+    }
+
+    #[test]
+    fn only_root_and_the_servers_user_may_own_the_file() {
+        let check = |owner, mode, server| check_writers(Path::new("keys"), owner, mode, server);
+        for (owner, server) in [(0, 0), (0, 1000), (1000, 1000)] {
+            assert!(check(owner, 0o644, server).is_ok());
+        }
+        for (owner, server) in [(1000, 0), (1001, 1000)] {
+            let error = check(owner, 0o600, server).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("run chown {server} keys")), "{error}");
+        }
+        assert!(matches!(check(0, 0o620, 0), Err(RemoteError::KeysWritable { .. })));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Connections of a client.
 
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use crate::hosts::Host;
 
 /// Addresses of a host that are tried, at most.
 const MAX_ADDRESSES: usize = 8;
+/// How long a look-up may take where an address of the server is known already.
+const LOOK_UP_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that may still be opening: it can be written to at once.
 #[derive(Debug)]
@@ -38,10 +41,13 @@ pub struct NoAnswer {
 /// # Errors
 /// [`RemoteError::Address`] where the host's address is not known, [`RemoteError::Curve`].
 pub async fn dial(host: &Host, keys: &KeyDirectory) -> Result<Dialled, RemoteError> {
-    dial_with(host, keys, MessageConfig::default()).await
+    dial_with(host, keys, MessageConfig::default(), None).await
 }
 
 /// The same, with other limits of the connection, such as the time without an answer after which it is lost.
+///
+/// `known` is an address at which the server has answered before. It is used where the host's name cannot be looked up now: the
+/// resolver may be reached only by the connection that was lost.
 ///
 /// # Errors
 /// As for [`dial`].
@@ -49,13 +55,9 @@ pub async fn dial_with(
     host: &Host,
     keys: &KeyDirectory,
     message: MessageConfig,
+    known: Option<SocketAddr>,
 ) -> Result<Dialled, RemoteError> {
-    let unknown = |source| RemoteError::Address { address: host.address.clone(), source };
-    let mut addresses: Vec<SocketAddr> = lookup_host(&host.address).await.map_err(unknown)?.collect();
-    if addresses.is_empty() {
-        return Err(unknown(std::io::Error::other("the name has no address")));
-    }
-    addresses.truncate(MAX_ADDRESSES);
+    let mut addresses = look_up(&host.address, known).await?;
     let nonces = keys.nonces()?;
     let endpoint = bind(&mut addresses, |any| Endpoint::client(any, nonces))?;
     let stream = endpoint.connect(ClientConfig {
@@ -97,6 +99,27 @@ impl NoAnswer {
     }
 }
 
+/// The addresses of a host, or the one that is known where the look-up fails.
+async fn look_up(address: &str, known: Option<SocketAddr>) -> Result<Vec<SocketAddr>, RemoteError> {
+    let unknown = |source| RemoteError::Address { address: address.to_owned(), source };
+    let look_up = lookup_host(address);
+    let found = match known {
+        Some(_) => timeout(LOOK_UP_LIMIT, look_up).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())),
+        None => look_up.await,
+    };
+    let addresses = found.and_then(|found| {
+        let addresses: Vec<_> = found.take(MAX_ADDRESSES).collect();
+        if addresses.is_empty() { Err(io::Error::other("the name has no address")) } else { Ok(addresses) }
+    });
+    match (addresses, known) {
+        (Err(error), Some(known)) => {
+            tracing::debug!("{address} cannot be looked up: {error}; trying {known} again");
+            Ok(vec![known])
+        }
+        (addresses, _) => addresses.map_err(unknown),
+    }
+}
+
 /// Binds a socket that reaches the addresses, and drops those that it cannot reach: on a machine without IPv6, those of
 /// IPv6.
 fn bind<E>(
@@ -113,4 +136,22 @@ fn bind<E>(
         return client(v4);
     }
     client(v6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_address_serves_where_the_name_cannot_be_looked_up() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let known = SocketAddr::from(([192, 0, 2, 1], 7));
+            // Without a port there is nothing to look up, so the test needs no resolver.
+            assert!(matches!(look_up("server", None).await, Err(RemoteError::Address { .. })));
+            assert_eq!(look_up("server", Some(known)).await.unwrap(), [known]);
+            let found = look_up("192.0.2.9:8", Some(known)).await.unwrap();
+            assert_eq!(found, [SocketAddr::from(([192, 0, 2, 9], 8))], "the name counts where it is found");
+        });
+    }
 }

@@ -45,6 +45,19 @@ pub enum RemoteError {
         /// The permissions of the file.
         mode: u32,
     },
+    /// Another user than root and the server's owns a file of keys.
+    #[error(
+        "{0} belongs to another user (number {owner}), who could let themselves in: run chown {server} {0}",
+        path.display(),
+    )]
+    KeysOwner {
+        /// The file.
+        path: PathBuf,
+        /// The number of its owner.
+        owner: u32,
+        /// The number of the user that runs this process.
+        server: u32,
+    },
     /// The file of hosts is not valid.
     #[error("{}: {reason}", path.display())]
     HostsFile {

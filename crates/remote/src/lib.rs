@@ -18,6 +18,7 @@ mod dial;
 mod error;
 mod hosts;
 mod operand;
+mod refusal_log;
 mod serve;
 mod session;
 mod wire;

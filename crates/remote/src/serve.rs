@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kendall_curve::curvecp::{DomainName, Extension, ServerConfig};
 use kendall_curve::{Endpoint, KeyDirectory, Stream};
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::authorized::AuthorizedKeys;
 use crate::error::RemoteError;
 use crate::opening::encode_refused;
+use crate::refusal_log::RefusalLog;
 
 /// Settings of a server of sessions.
 #[derive(Debug)]
@@ -72,14 +73,11 @@ where
     let mut config = ServerConfig::new(keys.secret().clone(), Extension::default(), name);
     config.max_connections = most + REFUSALS;
     let admitted = authorized.clone();
-    // A client repeats its request until it gives up: one line for all of that.
-    let mut last_refused = None;
+    let mut refusals = RefusalLog::default();
     config.authorise = Some(Box::new(move |key, address| {
         let is_known = admitted.name_of(key).is_some();
-        if !is_known && last_refused.replace((*key, address)) != Some((*key, address)) {
-            tracing::warn!(
-                "{key:?} at {address} is not admitted: its key is not in the file of authorised keys"
-            );
+        if !is_known {
+            refusals.warn(Instant::now(), key, address);
         }
         is_known
     }));

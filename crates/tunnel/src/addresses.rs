@@ -154,6 +154,7 @@ impl Addresses {
         if let Some(&number) = self.numbers.get(key).filter(|&&number| number < clients) {
             return Ok(self.pool.client(number));
         }
+        let mut numbers = self.numbers.clone();
         let owners: BTreeMap<u32, PublicKey> =
             self.numbers.iter().map(|(key, &number)| (number, *key)).collect();
         let free = (0..clients).find(|number| !owners.contains_key(number));
@@ -164,19 +165,20 @@ impl Addresses {
                     .iter()
                     .find(|&(&number, owner)| number < clients && !is_admitted(owner))
                     .ok_or(TunnelError::Exhausted(clients))?;
-                self.numbers.remove(former);
+                numbers.remove(former);
                 number
             }
         };
-        self.numbers.insert(*key, number);
-        self.save()?;
+        numbers.insert(*key, number);
+        // A number that is not in the file would be another client's after a restart.
+        self.save(&numbers)?;
+        self.numbers = numbers;
         Ok(self.pool.client(number))
     }
 
     /// Replaces the file whole, so that a crash leaves the old one or the new one.
-    fn save(&self) -> Result<(), TunnelError> {
-        let lines: BTreeMap<u32, &PublicKey> =
-            self.numbers.iter().map(|(key, &number)| (number, key)).collect();
+    fn save(&self, numbers: &HashMap<PublicKey, u32>) -> Result<(), TunnelError> {
+        let lines: BTreeMap<u32, &PublicKey> = numbers.iter().map(|(key, &number)| (number, key)).collect();
         let write = || {
             let mut file = Replacement::secret(&self.path)?;
             for (number, key) in lines {
@@ -230,6 +232,20 @@ mod tests {
         assert!(refused.starts_with("all 5 addresses of the pool are assigned"), "{refused}");
         let taken = addresses.of(&key(6), |owner| *owner != key(3)).unwrap();
         assert_eq!(taken.v4.to_string(), "10.77.0.4/29");
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_written_is_not_assigned() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("later");
+        let mut addresses =
+            Addresses::open(&folder.join("addresses"), pool("10.77.0.0/24", None).unwrap()).unwrap();
+        for _ in 0..2 {
+            let error = addresses.of(&key(1), |_| true).unwrap_err();
+            assert!(matches!(error, TunnelError::File { action: "write", .. }), "{error}");
+        }
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(addresses.of(&key(2), |_| true).unwrap().v4.to_string(), "10.77.0.2/24");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The client: a TUN device with the addresses that the server assigned, and a connection that is opened again when it is
 //! lost.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -46,7 +46,7 @@ pub struct ClientSettings {
 
 /// A connection whose server has assigned addresses.
 struct Opened {
-    server: Option<IpAddr>,
+    server: Option<SocketAddr>,
     frames: Frames<ReadHalf<Stream>>,
     outward: WriteHalf<Stream>,
     answer: Answer,
@@ -90,10 +90,13 @@ async fn hold(
 ) -> Result<(), TunnelError> {
     let mut interface: Option<Interface> = None;
     let mut pause = FIRST_PAUSE;
+    // Routes through the tunnel may cover the resolver, which then answers only while the tunnel is up.
+    let mut known = None;
     loop {
-        let error = match open(settings, endpoint).await {
+        let error = match open(settings, known, endpoint).await {
             Ok(opened) => {
                 pause = FIRST_PAUSE;
+                known = opened.server.or(known);
                 let current = match interface.take().filter(|interface| interface.fits(settings, &opened)) {
                     Some(current) => current,
                     None => Interface::new(settings, &opened)?,
@@ -117,14 +120,18 @@ async fn hold(
     }
 }
 
-/// Opens a connection and waits for addresses.
-async fn open(settings: &ClientSettings, slot: &mut Option<Endpoint>) -> Result<Opened, TunnelError> {
+/// Opens a connection and waits for addresses. `known` is where the server answered before.
+async fn open(
+    settings: &ClientSettings,
+    known: Option<SocketAddr>,
+    slot: &mut Option<Endpoint>,
+) -> Result<Opened, TunnelError> {
     let limits = MessageConfig {
         idle_timeout: Some(SILENCE),
         keep_alive: Some(SILENCE / 3),
         ..MessageConfig::default()
     };
-    let dialled = dial_with(&settings.host, &settings.keys, limits).await?;
+    let dialled = dial_with(&settings.host, &settings.keys, limits, known).await?;
     let no_answer = dialled.no_answer();
     let connection = dialled.connection().clone();
     let Dialled { endpoint, stream, .. } = dialled;
@@ -143,7 +150,9 @@ async fn open(settings: &ClientSettings, slot: &mut Option<Endpoint>) -> Result<
         answer = answer => answer?,
         failed = no_answer.within(settings.timeout) => return Err(failed.into()),
     };
-    let server = connection.address().map(|address| address.ip().to_canonical());
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let server = connection.address().map(canonical);
+    routes::check_assigned(answer.assigned, server.map(|server| server.ip()), &settings.routes)?;
     Ok(Opened { server, frames, outward, answer })
 }
 
@@ -171,14 +180,16 @@ impl Interface {
         let Answer { assigned, mtu, .. } = opened.answer;
         assigned.networks().try_for_each(|network| routes::check_free(&network))?;
         let device = Device::new(&settings.device, &assigned, mtu)?;
-        routes::add(&settings.routes, opened.server, device.name())?;
-        Ok(Self { device, answer: opened.answer, server: opened.server })
+        let server = opened.server.map(|server| server.ip());
+        routes::add(&settings.routes, server, device.name())?;
+        Ok(Self { device, answer: opened.answer, server })
     }
 
     /// Whether the interface serves another connection, too: the addresses are the same, and no route covers the server.
     fn fits(&self, settings: &ClientSettings, opened: &Opened) -> bool {
         let covers = |server: IpAddr| settings.routes.iter().any(|network| network.contains(&server));
-        let is_beside = opened.server == self.server || !opened.server.is_some_and(covers);
+        let server = opened.server.map(|server| server.ip());
+        let is_beside = server == self.server || !server.is_some_and(covers);
         self.answer == opened.answer && is_beside
     }
 

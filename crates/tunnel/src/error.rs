@@ -1,6 +1,7 @@
 //! Errors of a tunnel, worded for users.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use kendall_curve::CurveError;
@@ -65,6 +66,26 @@ pub enum TunnelError {
         network: String,
         /// The route.
         route: String,
+    },
+    /// The server assigned a network with its own address in it.
+    #[error(
+        "the tunnel's network {network} has the server's own address {server} in it, so packets to the server would go into the \
+         tunnel: ask for another pool at the server"
+    )]
+    ServerInside {
+        /// The network of the tunnel.
+        network: String,
+        /// The address of the server.
+        server: IpAddr,
+    },
+    /// The server assigned a network of the Internet.
+    #[error(
+        "the server assigned {network}, which is not a private network: ask for another pool at the server, or add --route \
+         {network} to send these addresses through the tunnel"
+    )]
+    NotPrivate {
+        /// The network of the tunnel.
+        network: String,
     },
     /// A route cannot be set.
     #[error("`{command}` failed: {reason}")]

@@ -7,7 +7,48 @@ use std::process::{Command, Output, Stdio};
 
 use ipnet::IpNet;
 
+use crate::addresses::Assigned;
 use crate::error::TunnelError;
+
+/// Networks that a server may assign without being named by the user: those which no host of the Internet has.
+const ASSIGNABLE: [&str; 14] = [
+    // Private networks (RFC 1918, RFC 4193), shared address space (RFC 6598), link-local addresses (RFC 3927, RFC 4291).
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "fc00::/7",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "fe80::/10",
+    // Documentation (RFC 5737, RFC 3849, RFC 9637) and benchmarks (RFC 2544, RFC 5180).
+    "192.0.2.0/24",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "2001:db8::/32",
+    "3fff::/20",
+    "198.18.0.0/15",
+    "2001:2::/48",
+];
+
+/// Fails where the networks that a server assigned would take traffic into the tunnel that the user has not sent there: that to
+/// the server itself, or that to hosts of the Internet.
+pub(crate) fn check_assigned(
+    assigned: Assigned,
+    server: Option<IpAddr>,
+    routes: &[IpNet],
+) -> Result<(), TunnelError> {
+    for network in assigned.networks() {
+        if let Some(server) = server.filter(|server| network.contains(server)) {
+            return Err(TunnelError::ServerInside { network: network.to_string(), server });
+        }
+        let is_within = |other: IpNet| other.contains(&network);
+        let assignable = ASSIGNABLE.iter().map(|range| range.parse().expect("each range is a network"));
+        if !routes.iter().copied().chain(assignable).any(is_within) {
+            return Err(TunnelError::NotPrivate { network: network.to_string() });
+        }
+    }
+    Ok(())
+}
 
 /// Sends networks through a device, but for the address of the server: packets to it keep their route outside the tunnel.
 pub(crate) fn add(networks: &[IpNet], server: Option<IpAddr>, device: &str) -> Result<(), TunnelError> {
@@ -126,6 +167,35 @@ mod tests {
         assert_eq!(rest("192.0.2.0/29", "192.0.2.1"), ["192.0.2.4/30", "192.0.2.2/31", "192.0.2.0/32"]);
         assert_eq!(rest("192.0.2.1/32", "192.0.2.1"), [""; 0]);
         assert_eq!(rest("::/0", "2001:db8::1").len(), 128);
+    }
+
+    #[test]
+    fn a_server_assigns_no_network_of_the_internet_and_none_with_itself_in_it() {
+        let assigned = |v4: &str, v6: &str| Assigned {
+            v4: v4.parse().unwrap(),
+            server_v4: Ipv4Addr::LOCALHOST,
+            v6: v6.parse().ok(),
+            server_v6: None,
+        };
+        let server = "203.0.113.7".parse().ok();
+        let check = |v4, v6, routes: &[&str]| {
+            let routes: Vec<IpNet> = routes.iter().map(|route| route.parse().unwrap()).collect();
+            check_assigned(assigned(v4, v6), server, &routes).map_err(|error| error.to_string())
+        };
+        for v4 in ["10.77.0.2/24", "172.31.255.9/20", "100.127.0.2/16", "169.254.8.2/24", "198.51.100.2/24"] {
+            assert_eq!(check(v4, "fd77::2/64", &[]), Ok(()), "{v4}");
+        }
+        for v4 in ["8.8.8.8/32", "1.2.3.4/1", "172.0.0.2/8", "192.168.0.1/15", "127.0.0.2/8"] {
+            assert!(check(v4, "", &[]).unwrap_err().contains("--route"), "{v4}");
+        }
+        for v6 in ["2600::2/64", "fc00::1/6", "2001:db8::1/31"] {
+            assert!(check("10.77.0.2/24", v6, &[]).unwrap_err().contains("--route"), "{v6}");
+        }
+        assert_eq!(check("8.8.8.8/24", "2600::2/64", &["8.8.0.0/16", "2600::/64"]), Ok(()));
+        assert!(check("8.8.8.8/24", "", &["8.8.8.0/25"]).is_err(), "the route is smaller");
+        assert!(check("0.0.0.0/0", "", &["0.0.0.0/0"]).is_err(), "the server is in it");
+        let error = check("203.0.113.9/24", "", &["203.0.113.0/24"]).unwrap_err();
+        assert!(error.contains("203.0.113.0/24 has the server's own address 203.0.113.7"), "{error}");
     }
 
     proptest! {

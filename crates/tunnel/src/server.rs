@@ -26,6 +26,10 @@ use crate::{offload, packet, routes};
 /// A client that has not asked for addresses by then loses its session.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
+/// Connections of one key at once, at most. A client that comes again before its last connection has ended must not wait for that,
+/// and one key must not take the places of all.
+const MOST_PER_KEY: usize = 4;
+
 /// Settings of a server of tunnels.
 #[derive(Debug)]
 pub struct ServerSettings {
@@ -45,7 +49,7 @@ pub struct ServerSettings {
     pub device: String,
     /// The MTU of all devices, in bytes; one of [`MTUS`](crate::MTUS).
     pub mtu: u16,
-    /// Clients at once, at most.
+    /// Clients at once, at most; of one key, at most four.
     pub most: usize,
     /// Whether clients reach each other.
     pub client_to_client: bool,
@@ -98,8 +102,7 @@ pub async fn serve(
         listen: settings.listen,
         authorized: settings.authorized,
         most: settings.most,
-        // A client that comes again before its last connection has ended must not wait for that.
-        most_per_key: settings.most,
+        most_per_key: settings.most.min(MOST_PER_KEY),
     };
     let serving = kendall_remote::serve(
         sessions,
@@ -123,7 +126,11 @@ impl Switch {
         let key = connection.peer();
         let (inward, mut outward) = tokio::io::split(stream);
         let mut frames = Frames::new(inward);
-        let opened = match timeout(REQUEST_LIMIT, request(&mut frames)).await {
+        let requested = tokio::select! {
+            requested = timeout(REQUEST_LIMIT, request(&mut frames)) => requested,
+            () = stop.clone().requested() => return,
+        };
+        let opened = match requested {
             Ok(Ok(request)) => self.assign(key).await.map(|assigned| (request, assigned)),
             Ok(Err(TunnelError::Lost(_))) => {
                 return tracing::debug!("{name} ({key:?}): left without a request");

@@ -1,6 +1,8 @@
 //! Programs on both ends of a connection.
 
-use std::process::ExitStatus;
+use std::io::Read;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use kendall_curve::curvecp::{ClientConfig, DomainName, Extension, MessageConfig, SecretKey, ServerConfig};
 use kendall_curve::{Descriptors, Endpoint, RandomNonces, run_program};
@@ -79,6 +81,40 @@ async fn a_program_is_killed_where_its_input_ends_in_failure() {
         stream.abort();
     });
     assert!(!served.success(), "{served}");
+}
+
+#[tokio::test]
+async fn programs_that_a_killed_program_has_started_do_not_see_an_end_of_their_input() {
+    for is_cancelled in [false, true] {
+        let (server, _client, mut stream) = endpoints();
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        // Whichever of the programs sees the end of its input writes the file.
+        let line = format!("cat | {{ echo ready; cat >/dev/null; echo >{0}; }}; echo >{0}", whole.display());
+        let (mut alive, theirs) = std::io::pipe().unwrap();
+        let mut command = shell(&line);
+        command.stderr(Stdio::from(theirs));
+        stream.write_all(b"part").await.unwrap();
+        let served = async {
+            let stream = server.accept().await.unwrap();
+            run_program(stream, command, Descriptors::Standard, server.address()).await
+        };
+        let ready = async {
+            stream.read_exact(&mut [0; 6]).await.unwrap();
+            if !is_cancelled {
+                stream.abort();
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            served = served => assert!(!served.unwrap().success()),
+            () = ready => assert!(is_cancelled),
+        }
+        // Ends when the last of the programs has.
+        let ended = tokio::task::spawn_blocking(move || alive.read(&mut [0]).unwrap());
+        assert_eq!(tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap().unwrap(), 0);
+        assert!(!whole.exists(), "cancelled: {is_cancelled}");
+    }
 }
 
 #[tokio::test]

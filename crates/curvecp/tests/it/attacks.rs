@@ -3,19 +3,30 @@
 use crate::net::attacker::{Attacker, message};
 use crate::net::*;
 use curvecp::packet::MAX_PACKET;
-use curvecp::{Event, TransmitBuffer};
+use curvecp::{Endpoint, Event, LongTermNonces, TransmitBuffer};
 use proptest::prelude::*;
+use rand::{SeedableRng, rngs::StdRng};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A server and a hand-written client at `address(1)` that has received a Cookie.
 fn with_cookie() -> (Net, Attacker, attacker::Parts) {
-    let mut net = Net::new(server_config(), 0);
-    let attacker = Attacker::new(7);
-    net.deliver(Datagram { from: address(1), to: address(0), bytes: attacker.hello(1) });
-    net.transmit();
-    let parts = attacker.open_cookie(&net.log[0].1.bytes);
+    with_cookie_of(server_config())
+}
+
+fn with_cookie_of(config: curvecp::ServerConfig) -> (Net, Attacker, attacker::Parts) {
+    let (mut net, attacker) = (Net::new(config, 0), Attacker::new(7));
+    let parts = cookie(&mut net, &attacker, address(1));
     (net, attacker, parts)
+}
+
+/// The Cookie that the server sends to this address.
+fn cookie(net: &mut Net, attacker: &Attacker, from: SocketAddr) -> attacker::Parts {
+    net.deliver(to_server(from, attacker.hello(1)));
+    net.transmit();
+    attacker.open_cookie(&net.log.last().unwrap().1.bytes)
 }
 
 fn to_server(from: SocketAddr, bytes: Vec<u8>) -> Datagram {
@@ -42,6 +53,79 @@ fn a_flood_of_hellos_costs_a_bounded_rate_of_answers_and_no_state() {
     let client = net.nodes[CLIENT].endpoint.connect(net.now, client_config()).unwrap();
     net.run(Duration::from_secs(3));
     assert!(net.nodes[CLIENT].events.contains(&Event::Connected(client)));
+}
+
+#[test]
+fn a_flood_of_initiates_with_one_cookie_is_opened_at_a_bounded_rate() {
+    let mut config = server_config();
+    // At once, one network may open two.
+    (config.hellos_per_s, config.hello_burst) = (100, 10);
+    let (mut net, attacker, parts) = with_cookie_of(config);
+    let (elsewhere, other) = (SocketAddr::from(([198, 51, 100, 1], 53)), Attacker::new(8));
+    let others = cookie(&mut net, &other, elsewhere);
+    let name = curvecp::DomainName::new("other.example").unwrap();
+    let wrong = attacker::Parts { name, ..parts.clone() };
+    for counter in 2..100 {
+        // Other source addresses change nothing: the cookie has the one that counts.
+        net.deliver(to_server(address(counter), attacker.initiate(counter.into(), &wrong)));
+    }
+    net.deliver(to_server(address(1), attacker.initiate(200, &parts)));
+    net.transmit();
+    assert_eq!(net.new_connections(), [], "no key agreement is left for this network");
+    net.deliver(to_server(elsewhere, other.initiate(2, &others)));
+    net.transmit();
+    assert_eq!(net.new_connections().len(), 1, "another network has its share");
+    net.now += Duration::from_secs(1);
+    net.deliver(to_server(address(1), attacker.initiate(201, &parts)));
+    net.transmit();
+    assert_eq!(net.new_connections().len(), 2, "the owner of the cookie repeats its Initiate");
+}
+
+#[test]
+fn a_client_that_is_refused_is_judged_once_per_cookie() {
+    let judged = Arc::new(AtomicUsize::new(0));
+    let mut config = server_config();
+    let count = judged.clone();
+    config.authorise = Some(Box::new(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        false
+    }));
+    let (mut net, attacker, parts) = with_cookie_of(config);
+    for counter in 2..100 {
+        net.deliver(to_server(address(1), attacker.initiate(counter, &parts)));
+        net.run(Duration::from_millis(100));
+    }
+    assert_eq!((judged.load(Ordering::Relaxed), net.new_connections().len()), (1, 0));
+}
+
+/// Has no nonce, as on a full disk.
+struct NoNonces;
+
+impl LongTermNonces for NoNonces {
+    fn next(&mut self) -> Option<[u8; 16]> {
+        None
+    }
+}
+
+#[test]
+fn an_endpoint_without_nonces_is_silent_until_it_has_some() {
+    for silent in [SERVER, CLIENT] {
+        let mut net = Net::new(server_config(), 1);
+        let server = (silent == SERVER).then(server_config);
+        let rng = Box::new(StdRng::seed_from_u64(9));
+        let new = Endpoint::new(Duration::ZERO, server, rng, Box::new(NoNonces));
+        let usual = std::mem::replace(&mut net.nodes[silent].endpoint, new);
+        let id = net.nodes[CLIENT].endpoint.connect(Duration::ZERO, client_config()).unwrap();
+        net.run(Duration::from_secs(5));
+        assert_eq!(net.new_connections(), []);
+        assert!(net.sent_by(address(1)).iter().all(|datagram| datagram.bytes.starts_with(b"QvnQ5XlH")));
+        if silent == SERVER {
+            assert_eq!(net.sent_by(address(0)), []);
+            net.nodes[SERVER].endpoint = usual;
+            net.run(Duration::from_secs(30));
+            assert!(net.nodes[CLIENT].events.contains(&Event::Connected(id)));
+        }
+    }
 }
 
 #[test]

@@ -20,7 +20,8 @@ use crate::shell::escape::{Escape, EscapeFilter, HELP};
 use crate::shell::framed::{Framed, Progress, StreamError};
 use crate::shell::input_window::{InputWindow, Next};
 use crate::shell::protocol::{
-    ClientFrame, DetachReason, Exit, MAX_DATA, Refusal, ServerFrame, SessionId, Source, Token, Window,
+    ClientFrame, DetachReason, Exit, MAX_DATA, OUTPUT_WINDOW, Refusal, ServerFrame, SessionId, Source, Token,
+    Window,
 };
 use link::{Link, LinkEvent, Timing};
 use sink::Sink;
@@ -243,9 +244,14 @@ impl Client {
             ServerFrame::Output { source, offset, bytes }
                 if offset == self.received && self.session.is_some() =>
             {
+                self.received += bytes.len() as u64;
+                if self.received - self.acknowledged > OUTPUT_WINDOW as u64 {
+                    return Err(ShellError::Protocol(
+                        "more output than it may send before it is acknowledged",
+                    ));
+                }
                 let sink = if source == Source::Errors { &mut self.errors } else { &mut self.output };
                 sink.push(Some(offset), bytes);
-                self.received += bytes.len() as u64;
             }
             ServerFrame::Taken(offset) if self.input.taken(offset) => {}
             ServerFrame::Exited { exit, output } if output == self.received => self.exit = Some(exit),
@@ -363,6 +369,11 @@ impl Client {
                 Err(ShellError::NoAnswer(self.settings.no_answer.clone()))
             }
             link::Due::Lost => self.lost(io::ErrorKind::TimedOut.into()),
+            // On each new connection the server may send a further window of output.
+            link::Due::Connect if self.output.bytes() + self.errors.bytes() > 2 * OUTPUT_WINDOW => {
+                self.link = Link::down(self.settings.silence);
+                Ok(None)
+            }
             link::Due::Connect => {
                 self.link = Link::connecting((self.connect)());
                 Ok(None)

@@ -26,6 +26,9 @@ pub const MAX_VARIABLES: usize = 256;
 /// The most input in bytes that a client sends before the server has passed it to the program.
 pub const INPUT_WINDOW: usize = 256 * 1024;
 
+/// The most output in bytes that a server sends before the client has acknowledged it.
+pub const OUTPUT_WINDOW: usize = 4 << 20;
+
 /// A fault in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {

@@ -5,7 +5,7 @@ mod registry;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kendall_curve::curvecp::{MessageConfig, PublicKey, ServerConfig};
 use kendall_curve::{Endpoint, Stream};
@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::refusal_log::RefusalLog;
 use crate::shell::account::Account;
 use crate::shell::error::ShellError;
 use crate::shell::framed::{Framed, Progress};
@@ -76,13 +77,11 @@ impl Default for ServerSettings {
 
 /// Sets what the shell needs of CurveCP: only admitted clients are answered, and one that is silent is soon noticed.
 pub fn configure(config: &mut ServerConfig, admit: &Admit, settings: &ServerSettings) {
-    let admit = admit.clone();
+    let (admit, mut refusals) = (admit.clone(), RefusalLog::default());
     config.authorise = Some(Box::new(move |key, address| {
         let is_admitted = admit(key).is_some();
         if !is_admitted {
-            tracing::warn!(
-                "{key:?} at {address} is not admitted: its key is not in the file of authorised keys"
-            );
+            refusals.warn(Instant::now(), key, address);
         }
         is_admitted
     }));

@@ -17,7 +17,8 @@ use crate::shell::input_queue::InputQueue;
 use crate::shell::output_log::OutputLog;
 use crate::shell::process::{Buffers, Program, exit};
 use crate::shell::protocol::{
-    Claim, ClientFrame, DetachReason, Exit, Listed, MAX_DATA, ServerFrame, SessionId, Source, Token, Window,
+    Claim, ClientFrame, DetachReason, Exit, Listed, MAX_DATA, OUTPUT_WINDOW, ServerFrame, SessionId, Source,
+    Token, Window,
 };
 use attachment::{Attachment, Waiting};
 
@@ -28,7 +29,7 @@ const TERMINAL_LOG: usize = 1 << 20;
 /// The most output of a terminal that is on its way, so that an interrupted program soon looks so.
 const TERMINAL_IN_FLIGHT: usize = 128 * 1024;
 /// The size of the log for pipes, where throughput counts.
-const PIPE_LOG: usize = 4 << 20;
+const PIPE_LOG: usize = OUTPUT_WINDOW;
 /// Recent output that a client sees that attaches anew.
 const SCREEN: u64 = 16 * 1024;
 /// How long a program has to end after SIGHUP before it is killed.
@@ -385,12 +386,9 @@ impl Session {
     async fn progressed(&mut self, progress: Result<Progress, StreamError>) {
         let frame = match progress {
             Ok(Progress::Drained) => return,
-            Ok(Progress::Frame(kind, body)) => {
-                self.about.state().active = Instant::now();
-                ClientFrame::decode(kind, &body)
-                    .map(|frame| self.handle(&frame))
-                    .map_err(|error| error.to_string())
-            }
+            Ok(Progress::Frame(kind, body)) => ClientFrame::decode(kind, &body)
+                .map(|frame| self.handle(&frame))
+                .map_err(|error| error.to_string()),
             // A client that leaves on purpose says so: this may be one that has given up a silent connection for another.
             Ok(Progress::Ended) | Err(StreamError::Io(_)) => return self.lost(),
             Err(StreamError::Frame(error)) => Err(error.to_string()),
@@ -433,10 +431,13 @@ impl Session {
         let Presence::Attached(attachment) = &mut self.presence else { return Ok(After::GoOn) };
         let holds = |holds: bool, wrong| if holds { Ok(After::GoOn) } else { Err(wrong) };
         match *frame {
-            ClientFrame::Input { offset, bytes } => holds(
-                self.queue.accept(offset, bytes),
-                "input that does not continue the input before, or too much",
-            ),
+            ClientFrame::Input { offset, bytes } => {
+                self.about.state().active = Instant::now();
+                holds(
+                    self.queue.accept(offset, bytes),
+                    "input that does not continue the input before, or too much",
+                )
+            }
             ClientFrame::InputEnd(offset) => {
                 let ended = self.queue.end(offset, self.about.has_terminal);
                 self.close_input_at_end();

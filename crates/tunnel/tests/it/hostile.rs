@@ -1,9 +1,14 @@
 //! A client with a valid key that does not keep to the protocol.
 
-use kendall_remote::frame;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use kendall_curve::KeyDirectory;
 use kendall_remote::opening::{Hello, REFUSED, Service, VERSION, decode_refused};
-use kendall_testbed::inside;
+use kendall_remote::{Dialled, Host, frame};
+use kendall_testbed::{LIMIT, inside};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
 
 use crate::network::{Network, PROBE, SERVER, answers, in_namespace};
 
@@ -102,5 +107,43 @@ fn a_client_of_another_service_learns_why_it_is_refused() {
         assert_eq!(answer[4], REFUSED);
         let text = decode_refused(&answer[frame::HEADER..]).unwrap();
         assert_eq!(text, "this server has tunnels only (kendall curve tunnel)");
+    });
+}
+
+/// Opens a connection that says nothing of what it wants.
+async fn open_silently(host: &Host, keys: &KeyDirectory) -> Dialled {
+    let mut dialled = kendall_remote::dial(host, keys).await.unwrap();
+    dialled.stream.write_all(&[0]).await.unwrap();
+    assert!(dialled.connection().established().await);
+    dialled
+}
+
+#[test]
+fn a_silent_client_takes_few_places_and_does_not_delay_the_end() {
+    inside("hostile::a_silent_client_takes_few_places_and_does_not_delay_the_end", &PROBE, || {
+        let network = Network::new();
+        let server = network.serve(false);
+        let (host, keys) = (network.host("bob"), network.keys("bob"));
+        let (refused, is_refused) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let silent = in_namespace("bob", move |runtime| {
+            runtime.block_on(async {
+                let mut held = Vec::new();
+                for _ in 0..4 {
+                    held.push(open_silently(&host, &keys).await);
+                }
+                let mut answer = Vec::new();
+                open_silently(&host, &keys).await.stream.read_to_end(&mut answer).await.unwrap();
+                refused.send(decode_refused(&answer[frame::HEADER..]).unwrap()).unwrap();
+                _ = stopped.await;
+            });
+        });
+        let text = is_refused.recv_timeout(LIMIT).unwrap();
+        assert!(text.contains("your key has 4 sessions"), "{text}");
+        let begun = Instant::now();
+        assert!(server.end().is_ok());
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        _ = stop.send(());
+        silent.join().unwrap();
     });
 }

@@ -5,7 +5,8 @@ use std::io;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// A writer with what waits for it. What waits is bounded by the server's flow control.
+/// A writer with what waits for it. The client bounds that: it accepts no more output than the server may send before an
+/// acknowledgment, and connects again only while little waits.
 pub(super) struct Sink {
     writer: Box<dyn AsyncWrite + Send + Unpin>,
     queue: VecDeque<Chunk>,
@@ -29,6 +30,11 @@ impl Sink {
         if !bytes.is_empty() {
             self.queue.push_back(Chunk { offset, bytes: bytes.to_vec() });
         }
+    }
+
+    /// How many bytes wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.queue.iter().map(|chunk| chunk.bytes.len()).sum::<usize>() - self.written
     }
 
     /// Whether all is written.

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use kendall_remote::shell::protocol::{
-    ClientFrame, Exit, HEADER, Open, ServerFrame, SessionId, Token, Window, header,
+    ClientFrame, Exit, HEADER, MAX_DATA, OUTPUT_WINDOW, Open, ServerFrame, SessionId, Source, Token, Window,
+    header,
 };
 use kendall_remote::shell::{ClientSettings, Outcome, ServerSettings, list};
 use kendall_testbed::LIMIT;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::harness::{Client, Server, connect, pipes, read_some, test};
+use super::harness::{Client, Server, bare_server, connect, pipes, read_some, test};
 
 fn bytes(frames: &[ClientFrame<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -124,6 +125,49 @@ fn a_client_that_asks_and_never_reads_is_not_read_for_ever() {
             sent += pings.len();
         }
         assert!(sent < 100_000_000, "the server took everything");
+        drop(stream);
+        server.stop().await;
+    });
+}
+
+#[test]
+fn a_server_that_sends_more_than_its_window_is_left() {
+    test(async {
+        let server = bare_server();
+        // Nothing of what the client writes is read.
+        let client = Client::start(server.address(), 2, pipes("cat"));
+        let mut stream = server.accept().await.unwrap();
+        let (session, token, mut frames) = (SessionId(1), Token([0; 16]), Vec::new());
+        ServerFrame::Attached { session, token, terminal: false, input: 0, output: 0 }.append(&mut frames);
+        for offset in (0..OUTPUT_WINDOW + (1 << 20)).step_by(MAX_DATA) {
+            let (offset, bytes) = (offset as u64, &[7; MAX_DATA]);
+            ServerFrame::Output { source: Source::Output, offset, bytes }.append(&mut frames);
+        }
+        let sent = tokio::spawn(async move { stream.write_all(&frames).await });
+        let error = client.end_unread().await.unwrap_err().to_string();
+        sent.abort();
+        assert!(error.ends_with("more output than it may send before it is acknowledged"), "{error}");
+    });
+}
+
+#[test]
+fn a_session_is_idle_since_its_last_input_or_output() {
+    test(async {
+        let server = Server::start(ServerSettings::default());
+        let (_endpoint, mut stream) = connect(server.address, 2);
+        stream.write_all(&bytes(&[open()])).await.unwrap();
+        assert!(!read_some(&mut stream).await.is_empty(), "the session is open");
+        let idle = async || list(connect(server.address, 2), LIMIT, "").await.unwrap()[0].idle;
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        stream.write_all(&bytes(&[ClientFrame::Ping])).await.unwrap();
+        assert!(!read_some(&mut stream).await.is_empty(), "a Pong");
+        assert!(idle().await > Duration::ZERO, "a keep-alive is not input");
+        for offset in 0.. {
+            stream.write_all(&bytes(&[ClientFrame::Input { offset, bytes: b"x" }])).await.unwrap();
+            if idle().await == Duration::ZERO {
+                break;
+            }
+        }
         drop(stream);
         server.stop().await;
     });

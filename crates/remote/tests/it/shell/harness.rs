@@ -131,6 +131,13 @@ impl Server {
     }
 }
 
+/// A server that does what the test writes.
+pub(crate) fn bare_server() -> Endpoint {
+    let name = DomainName::new(NAME).unwrap();
+    let config = ServerConfig::new(server_key(), Extension::default(), name);
+    Endpoint::server("127.0.0.1:0".parse().unwrap(), config, RandomNonces).unwrap()
+}
+
 /// A connection to a server by the key of this number.
 pub(crate) fn connect(address: SocketAddr, key: u8) -> (Endpoint, Stream) {
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap(), RandomNonces).unwrap();
@@ -271,6 +278,11 @@ impl Client {
         let outcome = running.await.unwrap();
         drop(input);
         (outcome, all, wrong)
+    }
+
+    /// Waits until the client ends, and reads nothing of what it writes.
+    pub(crate) async fn end_unread(self) -> Result<Outcome, ShellError> {
+        self.running.await.unwrap()
     }
 
     /// Stops the client without a farewell, as `kill -9` does. Its socket lives on, silently.
