@@ -19,11 +19,11 @@ const NS_PER_S: f64 = 1e9;
 const FIRST_CHUNK_NS: u64 = 1_000_000;
 /// The longest hold, whatever the law's tail: a day.
 const LONGEST_S: f64 = 86_400.0;
-/// HoldMode long a client may keep a connection open without a request. The generator's pool decides which of its connections stay
+/// How long a client may keep a connection open without a request. The generator's pool decides which of its connections stay
 /// idle.
 pub(crate) const REST: Duration = Duration::from_secs(3600);
 
-/// HoldMode a worker holds.
+/// How a worker holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HoldMode {
     /// The worker sleeps, so there can be more workers than processors.
@@ -54,7 +54,7 @@ pub struct HoldOptions {
     pub law: Law,
     /// The seed of the hold times.
     pub seed: u64,
-    /// HoldMode workers hold.
+    /// How workers hold.
     pub mode: HoldMode,
     /// The protocol of clients.
     pub dialect: Dialect,
@@ -70,7 +70,7 @@ pub fn bind(options: HoldOptions) -> Result<Server<Hold>, ServiceError> {
 
 /// The configuration of the runtime.
 pub(crate) fn config(options: &HoldOptions) -> Config {
-    Config { patience: REST, request_deadline: REST, ..options.service.clone() }
+    Config { patience: REST, ..options.service.clone() }
 }
 
 /// The synthetic server in the form of the runtime. The unit of work is a nanosecond; sizes are in seconds.
@@ -161,7 +161,7 @@ impl Hold {
         }
     }
 
-    /// HoldMode long to hold before the next check: to the end, since a more urgent request interrupts, except where requests
+    /// How long to hold before the next check: to the end, since a more urgent request interrupts, except where requests
     /// alternate or become less urgent as they are served.
     fn stretch_ns(&self, left_ns: i64, units: u64) -> i64 {
         if self.discipline.shares() || self.discipline.knows() == Knows::WeightAndLaw {

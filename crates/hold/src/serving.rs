@@ -11,7 +11,6 @@ use crate::sessions::bind_sessions;
 /// Serves until SIGINT or SIGTERM. Calls `ready` with the address once the server accepts connections. If permitted,
 /// sleeping workers have priority over other programs: they need the processor for a moment, and waiting for it is not
 /// part of the law.
-/// for it is not a part of the law.
 ///
 /// # Errors
 /// As [`bind`], and if the stamps cannot be written.

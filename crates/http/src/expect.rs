@@ -165,7 +165,13 @@ impl AnswerCheck {
         }
     }
 
-    /// The outcome of the complete answer. If it is not as expected, 429 and 503 mean that the server rejected the request.
+    /// Whether the body is longer than expected, so that the rest of it changes nothing.
+    pub(crate) fn is_too_long(&self, expect: &Expect) -> bool {
+        expect.length.is_some_and(|length| self.length > length)
+    }
+
+    /// The outcome of the answer, which is complete or too long. If it is not as expected, 429 and 503 mean that the server
+    /// rejected the request.
     pub(crate) fn judge(&mut self, expect: &Expect) -> Outcome {
         let Expect { statuses, text, length, sha256 } = expect;
         if !statuses.contain(self.status) {
@@ -220,6 +226,8 @@ mod tests {
         for body in ["abd", "abcd", "ab", ""] {
             assert_eq!(judged(&exact, 200, &[body.as_bytes()]), Outcome::Wrong, "{body}");
         }
+        // A rejection may be longer than the expected answer.
+        assert_eq!(judged(&exact, 503, &[b"abcd"]), Outcome::Refused);
         for text in [&sum[1..], "", &format!("{sum}0"), &sum.replace('b', "x")] {
             assert!(text.parse::<Sum>().is_err());
         }

@@ -55,6 +55,8 @@ enum Step {
     More(usize),
     /// The step consumed this many bytes, which complete the answer.
     Done(usize),
+    /// The body is longer than expected; the connection is closed instead of reading the rest.
+    TooLong,
     /// The bytes are not an answer.
     Broken,
 }
@@ -84,7 +86,7 @@ impl Http1 {
 
     fn step(&mut self, bytes: &[u8]) -> Step {
         let expect = self.requests.expect(self.template);
-        match &mut self.state {
+        let step = match &mut self.state {
             // An answer before any request does not answer ours.
             State::Idle => Step::Broken,
             State::Head { searched } => match ends_at(bytes, searched) {
@@ -109,6 +111,10 @@ impl Http1 {
                 self.check.body(expect, bytes);
                 Step::More(bytes.len())
             }
+        };
+        match step {
+            Step::More(_) if self.check.is_too_long(self.requests.expect(self.template)) => Step::TooLong,
+            step => step,
         }
     }
 
@@ -149,6 +155,7 @@ impl Dialog for Http1 {
     fn begin(&mut self, _index: u64, request: &Request) {
         self.template = request.class as usize;
         self.interims = 0;
+        self.check = AnswerCheck::default();
         self.status = None;
         self.state = State::Head { searched: 0 };
     }
@@ -162,6 +169,10 @@ impl Dialog for Http1 {
                 Step::Done(taken) => {
                     used += taken;
                     return AnswerRead::Done { used, outcome: self.judge(), reuse: self.reuse };
+                }
+                Step::TooLong => {
+                    let (used, outcome) = (bytes.len(), self.judge());
+                    return AnswerRead::Done { used, outcome, reuse: Reuse::Close };
                 }
                 Step::Broken => {
                     self.state = State::Idle;

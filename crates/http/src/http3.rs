@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -85,28 +86,38 @@ impl Line for Http3 {
         let stream = self.send.send_request(head).await?;
         stamps.sent = Some(began_ns);
         let (mut send, mut receive) = stream.split();
-        let sending = async {
+        let mut sending = pin!(async {
             if !body.is_empty() {
                 send.send_data(body).await?;
             }
             send.finish().await
-        };
+        });
+        let mut is_sending = true;
         // A server may answer before it has read the whole request.
         let answer = tokio::select! {
             biased;
-            answer = final_answer(&mut receive) => Err(answer?),
-            sent = sending => Ok(sent?),
-        };
-        let answer = match answer {
-            Err(answer) => answer,
-            Ok(()) => {
-                stamps.bytes_out += length;
+            answer = final_answer(&mut receive) => answer?,
+            sent = &mut sending => {
+                sent?;
+                (is_sending, stamps.bytes_out) = (false, stamps.bytes_out + length);
                 final_answer(&mut receive).await?
             }
         };
         stamps.first_byte = Some(now_ns());
         let mut check = AnswerCheck::head(expect, answer.status().as_u16());
-        while let Some(mut part) = receive.recv_data().await? {
+        // Dropping the stream of a body that is too long stops the server.
+        while !check.is_too_long(expect) {
+            let part = tokio::select! {
+                biased;
+                part = receive.recv_data() => part?,
+                sent = &mut sending, if is_sending => {
+                    // The answer counts, even if the server does not want the rest of the request.
+                    let sent_bytes = if sent.is_ok() { length } else { 0 };
+                    (is_sending, stamps.bytes_out) = (false, stamps.bytes_out + sent_bytes);
+                    continue;
+                }
+            };
+            let Some(mut part) = part else { break };
             while part.has_remaining() {
                 let length = part.chunk().len();
                 stamps.bytes_in += length as u64;

@@ -37,6 +37,15 @@ pub enum PushError {
     /// The address is not valid.
     #[error("{0:?} is not a valid address to send to; write http://HOST:PORT/PATH")]
     Url(String),
+    /// The address contains a user or a password.
+    #[error(
+        "cannot send to {url} with a user or a password in the address: kendall sends neither; remove them, and name a receiver \
+         or a proxy that needs none"
+    )]
+    Credentials {
+        /// The receiver, without both.
+        url: String,
+    },
     /// No thread or socket is available.
     #[error("cannot begin to send to {url}: {source}")]
     Start {
@@ -64,7 +73,7 @@ impl Target {
     /// A receiver of OpenTelemetry's metrics: `http://127.0.0.1:4318`, where `/v1/metrics` is added to a bare address.
     ///
     /// # Errors
-    /// Fails where the address is not an http address.
+    /// Fails where the address is not an http address, or contains a user or a password.
     pub fn otlp(url: &str) -> Result<Self, PushError> {
         let mut url = read(url)?;
         if url.path() == "/" {
@@ -76,7 +85,7 @@ impl Target {
     /// A receiver of Prometheus' remote write: `http://127.0.0.1:9090/api/v1/write`.
     ///
     /// # Errors
-    /// Fails where the address is not an http address.
+    /// Fails where the address is not an http address, or contains a user or a password.
     pub fn remote_write(url: &str) -> Result<Self, PushError> {
         Ok(Self { form: Form::RemoteWrite, url: read(url)? })
     }
@@ -84,7 +93,11 @@ impl Target {
 
 fn read(text: &str) -> Result<Url, PushError> {
     let url = Url::parse(text).ok().filter(|url| url.scheme() == "http" && url.has_host());
-    url.ok_or_else(|| PushError::Url(text.to_owned()))
+    let url = url.ok_or_else(|| PushError::Url(text.to_owned()))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(PushError::Credentials { url: shown(&url) });
+    }
+    Ok(url)
 }
 
 /// An address without its user and its query, which may be secret.

@@ -26,12 +26,26 @@ pub(crate) enum Posted {
 
 pub(crate) struct Poster {
     url: Url,
-    runtime: Runtime,
+    /// `None` only while it is being dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Poster {
+    /// Does not wait for the resolution of a name, which no time limit ends.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Poster {
     pub(crate) fn new(url: Url) -> io::Result<Self> {
-        Ok(Self { url, runtime: Builder::new_current_thread().enable_all().build()? })
+        Ok(Self { url, runtime: Some(Builder::new_current_thread().enable_all().build()?) })
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it exists until the drop")
     }
 
     pub(crate) fn url(&self) -> &Url {
@@ -40,7 +54,7 @@ impl Poster {
 
     pub(crate) fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> Posted {
         let exchange = async { tokio::time::timeout(AT_MOST, exchange(&self.url, headers, body)).await };
-        match self.runtime.block_on(exchange) {
+        match self.runtime().block_on(exchange) {
             Err(_) => Posted::Later(format!("no answer within {} s", AT_MOST.as_secs())),
             Ok(Err(why)) => Posted::Later(why),
             Ok(Ok(status)) if status.is_success() => Posted::Taken,
@@ -74,4 +88,26 @@ async fn exchange(url: &Url, headers: &[(&str, &str)], body: Vec<u8>) -> Result<
     // The connection moves its bytes in its own task; the exchange gets its errors.
     tokio::spawn(connection);
     Ok(sender.send_request(request).await.map_err(|error| words(&error))?.status())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// Tokio resolves names on a thread for blocking work.
+    #[test]
+    fn a_resolution_that_hangs_does_not_delay_the_end() {
+        let poster = Poster::new("http://127.0.0.1:1/".parse().unwrap()).unwrap();
+        let (begin, has_begun) = channel();
+        let (end, may_end) = channel::<()>();
+        poster.runtime().spawn_blocking(move || {
+            begin.send(()).unwrap();
+            let _ = may_end.recv();
+        });
+        has_begun.recv().unwrap();
+        drop(poster);
+        drop(end);
+    }
 }

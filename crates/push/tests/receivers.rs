@@ -249,3 +249,15 @@ fn an_address_is_one_of_http() {
         assert!(error.contains("write http://HOST:PORT/PATH"), "{wrong}: {error}");
     }
 }
+
+#[test]
+fn an_address_with_a_user_or_a_password_is_rejected_without_showing_them() {
+    for wrong in ["http://me:s3cret@127.0.0.1:1/x?token=s3cret", "http://s3cret@127.0.0.1:1/x"] {
+        let error = Target::otlp(wrong).unwrap_err().to_string();
+        assert!(
+            error.contains("to http://127.0.0.1:1/x with a user") && !error.contains("s3cret"),
+            "{error}"
+        );
+        assert!(Target::remote_write(wrong).is_err());
+    }
+}

@@ -29,8 +29,8 @@ pub struct Config {
     /// How long a client may send nothing while the server waits for a request or the rest of one, and how long
     /// it may read no byte of an answer. Waiting for service has no limit.
     pub patience: Duration,
-    /// The longest time for a request to arrive completely, however steadily it trickles in. Counted from the
-    /// opening of the connection, or from the previous answer.
+    /// The longest time for a request to arrive completely, however steadily it trickles in. Counted from its
+    /// first byte: an idle connection is a matter of `patience`.
     pub request_deadline: Duration,
     /// How long admitted requests may continue after a shutdown begins, before the server rejects them.
     pub grace: Duration,

@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
 use crate::answer_events::{AnswerEvent, AnswerEventSender, AnswerEvents, answer_events};
+use crate::config::Config;
 use crate::handler::{Decoded, Handler, Malformed, RequestKind};
 use crate::metrics::Ending;
 use crate::pool::Claim;
@@ -287,8 +288,14 @@ async fn receive<H: Handler>(
 ) -> Result<Decoded<H::Task, H::Answer>, Ending> {
     let max_bytes = shared.system.max_request_bytes();
     let mut closing = pin!(shared.closing());
-    let last_deadline = Instant::now() + shared.config.request_deadline;
-    let mut deadline = last_deadline.min(Instant::now() + shared.config.patience);
+    let Config { patience, request_deadline, .. } = shared.config;
+    let mut complete_by = None;
+    // The deadline after more bytes of the request have arrived.
+    let mut deadline_after_bytes = || {
+        let now = Instant::now();
+        (now + patience).min(*complete_by.get_or_insert(now + request_deadline))
+    };
+    let mut deadline = if buffer.is_empty() { Instant::now() + patience } else { deadline_after_bytes() };
     let mut on_deadline = Ending::Deadline;
     loop {
         if !buffer.is_empty() {
@@ -305,7 +312,7 @@ async fn receive<H: Handler>(
                 Ok(0) if buffer.is_empty() => return Err(Ending::Finished),
                 Ok(0) => return Err(Ending::Incomplete),
                 Ok(_) if on_deadline == Ending::Shutdown => {}
-                Ok(_) => deadline = last_deadline.min(Instant::now() + shared.config.patience),
+                Ok(_) => deadline = deadline_after_bytes(),
                 Err(_) => return Err(Ending::Reset),
             },
             () = &mut closing, if on_deadline == Ending::Deadline => {

@@ -237,10 +237,11 @@ impl<S: Sessions> Open<S> {
         let mut buffer = Vec::new();
         let mut waits = Waits::new(config, limits);
         loop {
-            if let Err(ending) = self.take_requests(&mut buffer, &reader, max_bytes).await {
-                return ending;
-            }
-            waits.has_read(&buffer);
+            let taken_bytes = match self.take_requests(&mut buffer, &reader, max_bytes).await {
+                Ok(taken_bytes) => taken_bytes,
+                Err(ending) => return ending,
+            };
+            waits.has_taken(taken_bytes, &buffer);
             buffer.reserve(buffer.len().clamp(FIRST_READ_BYTES, max_bytes.max(FIRST_READ_BYTES)));
             tokio::select! {
                 biased;
@@ -264,13 +265,13 @@ impl<S: Sessions> Open<S> {
         }
     }
 
-    /// Takes the complete requests, as long as the limit of requests allows.
+    /// Takes the complete requests, as long as the limit of requests allows; returns the number of their bytes.
     async fn take_requests(
         &mut self,
         buffer: &mut Vec<u8>,
         reader: &impl Incoming,
         max_bytes: usize,
-    ) -> Result<(), Ending> {
+    ) -> Result<usize, Ending> {
         let mut used = 0;
         while used < buffer.len() {
             let session = self.session.as_mut().expect("it is open");
@@ -289,7 +290,7 @@ impl<S: Sessions> Open<S> {
             }
         }
         buffer.drain(..used);
-        Ok(())
+        Ok(used)
     }
 
     fn take(&mut self, request: Request<S::Task, S::Message>) {
@@ -382,8 +383,13 @@ impl Waits {
         self.last = Instant::now();
     }
 
-    fn has_read(&mut self, rest: &[u8]) {
-        self.begun = if rest.is_empty() { None } else { self.begun.or(Some(self.last)) };
+    /// Records that complete requests of this length were taken, and that the rest is the beginning of the next one.
+    fn has_taken(&mut self, taken_bytes: usize, rest: &[u8]) {
+        self.begun = match rest {
+            [] => None,
+            _ if taken_bytes > 0 => Some(Instant::now()),
+            _ => self.begun.or(Some(self.last)),
+        };
     }
 
     fn deadline(&self) -> Instant {
@@ -414,5 +420,25 @@ async fn write<M: Message>(
             ToWrite::End => return Ending::Finished,
             ToWrite::Overrun => return Ending::Overrun,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deadline_of_a_request_counts_from_its_own_first_bytes() {
+        let config = Config::new(([127, 0, 0, 1], 0).into());
+        let mut waits = Waits::new(&config, SessionLimits::default());
+        waits.has_taken(0, b"a");
+        let first = waits.begun;
+        assert!(first.is_some());
+        waits.has_taken(0, b"ab");
+        assert_eq!(waits.begun, first, "the request is still incomplete");
+        waits.has_taken(3, b"d");
+        assert!(waits.begun > first, "the rest belongs to the next request");
+        waits.has_taken(2, b"");
+        assert_eq!(waits.begun, None);
     }
 }

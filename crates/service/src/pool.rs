@@ -162,8 +162,12 @@ impl<T, R: Recipient<A>, A: Clone> Pool<T, R, A> {
 
 const NO_PANIC: &str = "no thread panics while it holds the station";
 
-impl<T, R, A> State<T, R, A> {
+impl<T, R: Recipient<A>, A: Clone> State<T, R, A> {
     fn stay(&mut self, worker: usize, entry: Entry<Pending<T>>, interrupt: Interrupt) -> Stay<T> {
+        // A flight can become unwanted after its worker left it and before this stay: its last token had no effect.
+        if self.station.is_unwanted(&entry.item) {
+            interrupt.abandon();
+        }
         self.interrupts[worker] = Some(interrupt.clone());
         Stay { entry, interrupt }
     }

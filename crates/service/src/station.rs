@@ -232,6 +232,11 @@ impl<T, R: Recipient<A>, A: Clone> StationState<T, R, A> {
         }
     }
 
+    /// Whether this flight, which a worker serves, should end at once: no client waits for it, or the rest is rejected.
+    pub(crate) fn is_unwanted(&self, pending: &Pending<T>) -> bool {
+        self.phase == Phase::Refusing || self.flights[&pending.flight].waiters.is_empty()
+    }
+
     /// Takes the requests of this key from the queue. Empty if none has it, or a worker serves them.
     pub(crate) fn take_waiting(&mut self, key: &[u8]) -> Vec<Waiter<R>> {
         let Some(&flight) = self.by_key.get(key) else { return Vec::new() };

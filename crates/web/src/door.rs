@@ -4,6 +4,9 @@
 //! could reach this one by a host name that resolves to it (DNS rebinding). A request that starts or stops a program needs the
 //! token, and must come from a page of this site. On any other address every request needs the token. A browser sends it once in
 //! the URL, and from then on in a cookie.
+//!
+//! A page of another site may link to this site, but its scripts, images and frames request nothing here: reading can write a
+//! report, or compute for minutes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -67,6 +70,12 @@ impl Door {
                 "this page is reached as 127.0.0.1 or localhost only",
             );
         }
+        if is_foreign(headers) {
+            return Entry::Refused(
+                StatusCode::FORBIDDEN,
+                "a page of another site sent this request; open the address that kendall printed",
+            );
+        }
         let changes = !matches!(*method, Method::GET | Method::HEAD);
         if changes && !text(headers, header::ORIGIN.as_str()).is_some_and(|origin| is_origin(origin, host)) {
             return Entry::Refused(StatusCode::FORBIDDEN, "only a page of this site may send this request");
@@ -101,6 +110,15 @@ impl Door {
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Whether a page of another site sent the request, and not by a link to a page that the browser then shows
+/// (W3C, Fetch Metadata Request Headers). Other programs send no such headers.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| text(headers, name) == Some(value);
+    let is_foreign =
+        text(headers, "sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    is_foreign && !(is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document"))
 }
 
 /// Whether a Host header names this machine as loopback.
@@ -183,6 +201,33 @@ mod tests {
         let own = [("host", "localhost:5080"), ("origin", "http://localhost:5080")];
         let without = loopback().entry(&Method::POST, None, &headers(&own));
         assert!(matches!(without, Entry::Refused(StatusCode::UNAUTHORIZED, _)), "{without:?}");
+    }
+
+    #[test]
+    fn a_page_of_another_site_only_links_here() {
+        let get = |site, mode, dest| {
+            let lines = [
+                ("host", "localhost:5080"),
+                ("cookie", "kendall-5080=0123456789abcdef"),
+                ("sec-fetch-site", site),
+                ("sec-fetch-mode", mode),
+                ("sec-fetch-dest", dest),
+            ];
+            loopback().entry(&Method::GET, None, &headers(&lines))
+        };
+        for site in ["same-origin", "none"] {
+            assert_eq!(get(site, "cors", "empty"), Entry::Open);
+            assert_eq!(get(site, "navigate", "document"), Entry::Open);
+        }
+        for site in ["cross-site", "same-site"] {
+            assert_eq!(get(site, "navigate", "document"), Entry::Open, "a link");
+            for (mode, dest) in [("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe")] {
+                assert!(
+                    matches!(get(site, mode, dest), Entry::Refused(StatusCode::FORBIDDEN, _)),
+                    "{mode} {dest}"
+                );
+            }
+        }
     }
 
     #[test]

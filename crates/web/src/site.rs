@@ -33,6 +33,10 @@ use crate::what_if::{self, Detail, FittedRun, FittedRuns, Question, WhatIf};
 /// The content security policy of the site's pages: only their own content.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The policy of a picture, which may come from another person: it uses its own style, and a browser that shows it as a page
+/// runs and sends nothing.
+const PICTURE_POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; \
+     frame-ancestors 'none'";
 /// The most characters of a search; the rest is cut off.
 const LONGEST_SEARCH: usize = 200;
 /// The number of runs offered for a comparison.
@@ -253,9 +257,8 @@ async fn picture(Shared(house): Here, Path(names): Path<(String, String)>) -> Re
     let (id, folder) = house.find(names).await?;
     let pictures = Arc::clone(&house.pictures);
     let svg = blocking(move || pictures.of(&id, &folder)).await?.ok_or_else(|| house.missing())?;
-    // The drawing contains its style.
-    let policy = "default-src 'none'; style-src 'unsafe-inline'";
-    let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)];
+    let headers =
+        [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, PICTURE_POLICY)];
     Ok((headers, svg.to_string()).into_response())
 }
 

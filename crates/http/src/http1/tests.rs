@@ -16,7 +16,11 @@ fn dialog(method: &str, text: Option<&str>) -> Http1 {
     let mut options = HttpOptions::get("http://127.0.0.1:1/");
     options.request.method = Some(method.into());
     options.request.expect_text = text.map(str::to_owned);
-    let requests = Requests::new(([127, 0, 0, 1], 1).into(), &options, 1).unwrap();
+    dialog_of(&options)
+}
+
+fn dialog_of(options: &HttpOptions) -> Http1 {
+    let requests = Requests::new(([127, 0, 0, 1], 1).into(), options, 1).unwrap();
     Http1::new(Arc::new(requests))
 }
 
@@ -161,6 +165,29 @@ fn checks_see_the_body_and_not_how_it_was_framed() {
     assert_eq!(judged("HTTP/1.1 200 OK\r\n\r\nhi, hello"), Outcome::Answered);
     assert_eq!(judged("HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\nhello"), Outcome::Wrong);
     assert_eq!(judged("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n"), Outcome::Refused);
+}
+
+/// A server that never ends its answer does not occupy the client.
+#[test]
+fn a_body_that_is_longer_than_expected_is_not_read_to_its_end() {
+    let mut options = HttpOptions::get("http://127.0.0.1:1/");
+    options.request.expect_length = Some(4);
+    let mut dialog = dialog_of(&options);
+    let given_up = |outcome, used| AnswerEnd::Read { used, outcome, reuse: Reuse::Close };
+    for head in ["", "content-length: 1000\r\n", "transfer-encoding: chunked\r\n"] {
+        for (status, outcome) in [("200", Outcome::Wrong), ("503", Outcome::Refused)] {
+            let chunk = if head.starts_with('t') { "fff\r\n" } else { "" };
+            let answer = format!("HTTP/1.1 {status}\r\n{head}\r\n{chunk}hello");
+            let ended = fed(&mut dialog, answer.as_bytes(), &[]);
+            assert_eq!(ended, given_up(outcome, answer.len()), "{answer}");
+        }
+    }
+    // A complete body leaves the connection usable, and the next answer is checked separately.
+    for (body, outcome) in [("hello", Outcome::Wrong), ("hell", Outcome::Answered)] {
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let ended = AnswerEnd::Read { used: answer.len(), outcome, reuse: Reuse::Keep };
+        assert_eq!(fed(&mut dialog, answer.as_bytes(), &[1, 3]), ended, "{answer}");
+    }
 }
 
 /// A valid answer, and whether it determines its own end.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use crate::run::{all_end, closed, testdata, trusting};
 use bytes::{Buf, Bytes};
@@ -21,7 +22,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A server that answers `/busy` with 503 and all else with the method, the path and the body.
+/// A server that answers `/busy` with 503 and all else with the method, the path and the body; in the case of `/early`, the
+/// head of the answer comes before it reads the body.
 fn server() -> SocketAddr {
     let (said, hears) = channel();
     thread::spawn(move || {
@@ -57,15 +59,24 @@ async fn serve(incoming: Incoming) {
     while let Ok(Some(resolver)) = connection.accept().await {
         tokio::spawn(async move {
             let Ok((request, mut stream)) = resolver.resolve_request().await else { return };
+            let status = if request.uri().path() == "/busy" { 503 } else { 200 };
+            let mut head = Some(Response::builder().status(status).body(()).unwrap());
+            if request.uri().path() == "/early"
+                && let Some(head) = head.take()
+            {
+                drop(stream.send_response(head).await);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
             let mut body = format!("{} {} ", request.method(), request.uri().path());
             while let Ok(Some(mut part)) = stream.recv_data().await {
                 let length = part.remaining();
                 body += &String::from_utf8_lossy(&part.copy_to_bytes(length));
             }
-            let status = if request.uri().path() == "/busy" { 503 } else { 200 };
-            let head = Response::builder().status(status).body(()).unwrap();
             // A client that disconnected is not this server's concern.
-            if stream.send_response(head).await.is_ok() && stream.send_data(body.into()).await.is_ok() {
+            if let Some(head) = head {
+                drop(stream.send_response(head).await);
+            }
+            if stream.send_data(body.into()).await.is_ok() {
                 drop(stream.finish().await);
             }
         });
@@ -101,6 +112,18 @@ fn bodies_and_statuses_go_through() {
     let mut wrong = get(address, "/b");
     wrong.request.expect_length = Some(1);
     all_end(address, &wrong, 2, 10, Outcome::Wrong);
+}
+
+/// The body exceeds the window of a stream, so most of it is unsent when the head of the answer arrives.
+#[test]
+fn a_body_is_sent_to_its_end_although_the_answer_has_begun() {
+    let address = server();
+    let mut posts = get(address, "/early");
+    posts.request.body = Some(format!("{}END", "x".repeat(4_000_000)));
+    posts.request.expect_text = Some("xEND".into());
+    let (summary, rows) = closed(address, &posts, 1, 2);
+    assert_eq!(summary.count(Outcome::Answered), 2, "{:?}", summary.refused_because);
+    assert!(rows.iter().all(|row| row.bytes_out >= 4_000_003), "{rows:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::run::{all_end, closed};
+use crate::run::{all_end, closed, closed_within};
 use kendall_http::{HttpOptions, Version};
 use kendall_record::Outcome;
 
@@ -110,6 +110,39 @@ fn a_head_without_end_is_given_up() {
         }
     });
     ends(endless, Outcome::Wrong);
+}
+
+/// An answer whose body never ends.
+fn endless() -> SocketAddr {
+    server(|stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+        loop {
+            stream.write_all(&[b'x'; 1 << 20])?;
+        }
+    })
+}
+
+#[test]
+fn a_body_without_end_exceeds_the_timeout() {
+    let address = endless();
+    let (summary, _) = closed_within(Duration::from_millis(100), address, &get(address), 2, 4);
+    assert_eq!(summary.count(Outcome::TimedOut), 4);
+}
+
+#[test]
+fn a_body_without_end_is_given_up_at_the_expected_length() {
+    let address = endless();
+    let mut options = get(address);
+    options.request.expect_length = Some(100_000);
+    all_end(address, &options, 2, 4, Outcome::Wrong);
+}
+
+#[test]
+fn the_reason_of_a_refusal_is_that_the_server_closed_the_connection() {
+    let address = says("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", Then::Close);
+    let (summary, _) = closed(address, &get(address), 1, 1);
+    let why = "the server closed the connection before its answer was complete";
+    assert_eq!(summary.refused_because.as_deref(), Some(why));
 }
 
 #[test]

@@ -17,12 +17,23 @@ pub(crate) fn closed(
     users: u32,
     requests: u64,
 ) -> (RunSummary, Vec<RequestRow>) {
+    closed_within(Duration::from_secs(5), address, options, users, requests)
+}
+
+/// A closed load whose requests have this timeout.
+pub(crate) fn closed_within(
+    timeout: Duration,
+    address: SocketAddr,
+    options: &HttpOptions,
+    users: u32,
+    requests: u64,
+) -> (RunSummary, Vec<RequestRow>) {
     let workload = HttpWorkload::new(address, options, 1).unwrap();
     let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
     let plan = Plan {
         requests: Some(requests),
         connections: users,
-        timeout: Duration::from_secs(5),
+        timeout,
         ..Plan::lasting(arrivals, Duration::from_secs(20), 1)
     };
     let collect = |rows: RowBatches| rows.flatten().collect::<Vec<_>>();

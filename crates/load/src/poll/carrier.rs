@@ -12,7 +12,7 @@ use rustls::ClientConnection;
 use crate::connection::Stamps;
 use crate::dialog::{AnswerRead, Dialog, Dialogs, Tls, UNREAD_AT_MOST_BYTES, Wire};
 use crate::ledger::OutgoingRequest;
-use crate::poll::reactor::PendingRequest;
+use crate::poll::reactor::{PendingRequest, READS_AT_MOST};
 use crate::poll::socket::{Inbox, Socket, Stamped};
 use crate::request::{Request, Reuse};
 use crate::schedule::Due;
@@ -31,6 +31,8 @@ pub(crate) struct Carrier {
     dialog: Box<dyn Dialog>,
     /// The bytes that the dialog left unread.
     unread: Vec<u8>,
+    /// Requests that it has carried, the current one included.
+    carried: u64,
     out: Option<Out>,
 }
 
@@ -124,6 +126,8 @@ pub(crate) enum Hangup {
 pub(crate) enum Step {
     /// Nothing more for now.
     Wait,
+    /// There may be more to read, but others come first.
+    Paused,
     /// The carrier's request has ended.
     Ended(Outcome, Reuse),
     /// The connection is closed or broken, and the request that it carried has ended with it.
@@ -148,13 +152,15 @@ impl Carrier {
         };
         let port = socket.port()?;
         let dialog = dialogs.dialog();
-        Ok(Self { socket, port, layer, reuse: wire.reuse, dialog, unread: Vec::new(), out: None })
+        let (unread, reuse) = (Vec::new(), wire.reuse);
+        Ok(Self { socket, port, layer, reuse, dialog, unread, carried: 0, out: None })
     }
 
     /// Takes a request to carry.
     pub(crate) fn load<C>(&mut self, begin: OutgoingRequest<C>, deadline_ns: i64) {
         let OutgoingRequest { due, request, .. } = begin;
         self.unread.clear();
+        self.carried += 1;
         self.dialog.begin(due.index, &request);
         let handing = Handing::Written(0);
         self.out = Some(Out { due, request, deadline_ns, stamps: Stamps::default(), handing });
@@ -203,9 +209,9 @@ impl Carrier {
         }
     }
 
-    /// Reads all available bytes.
+    /// Reads the available bytes, and pauses after [`READS_AT_MOST`] reads.
     pub(crate) fn read(&mut self, inbox: &mut Inbox, hangup: Hangup) -> Step {
-        loop {
+        for _ in 0..READS_AT_MOST {
             let step = match self.layer {
                 Layer::Tls(_) => self.read_tls(inbox),
                 Layer::Stream | Layer::Datagrams => self.read_plain(inbox, hangup),
@@ -222,6 +228,7 @@ impl Carrier {
                 Err(error) => return Step::Broken(Outcome::Refused, Some(error)),
             }
         }
+        Step::Paused
     }
 
     /// One read; `None` if there may be more to read.
@@ -329,12 +336,25 @@ impl Carrier {
                 out.stamps.completed = out.stamps.sent.max(Some(at_ns));
                 let outcome = self.dialog.closed();
                 out.stamps.status = self.dialog.status();
-                let error = (outcome == Outcome::Refused).then(|| io::ErrorKind::UnexpectedEof.into());
-                Step::Broken(outcome, error)
+                // Servers close a kept connection after some time or some requests, perhaps just as the next one is sent.
+                let is_spent = self.carried > 1 && out.stamps.first_byte.is_none();
+                let why = if is_spent {
+                    "the server closed the kept connection without an answer to this request"
+                } else {
+                    "the server closed the connection before its answer was complete"
+                };
+                Step::Broken(outcome, (outcome == Outcome::Refused).then(|| ended(why)))
             }
-            _ => Step::Broken(Outcome::Refused, Some(io::ErrorKind::UnexpectedEof.into())),
+            _ => {
+                let why = "the server closed the connection before the request was sent";
+                Step::Broken(Outcome::Refused, Some(ended(why)))
+            }
         }
     }
+}
+
+fn ended(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, why)
 }
 
 impl AsFd for Carrier {

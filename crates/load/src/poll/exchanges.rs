@@ -115,6 +115,12 @@ impl<'a> Exchanges<'a> {
         }
         match step {
             Step::Wait => {}
+            Step::Paused => {
+                if let Err(error) = reactor.watch_again(&*carrier, key) {
+                    reactor.ledger.refused(&error);
+                    self.close(reactor, key, Outcome::Refused, Failure::of(&error));
+                }
+            }
             Step::Ended(outcome, Reuse::Keep) => {
                 let (out, port) = (carrier.take_out(), carrier.port);
                 end(reactor, out, port, (outcome, Failure::NotOurs), Some(key));

@@ -16,6 +16,10 @@ use crate::request::Request;
 use crate::schedule::Due;
 use crate::summary::StampedBy;
 
+/// The most reads of one connection in a row. A server that sends without end, or faster than the generator reads, must hold
+/// up neither the next send nor a timeout.
+pub(crate) const READS_AT_MOST: u32 = 16;
+
 /// The state that the loop and its connections share.
 pub(crate) struct Reactor<'l, 'a> {
     pub(crate) ledger: &'l mut Ledger<'a, Key>,
@@ -62,10 +66,19 @@ impl Reactor<'_, '_> {
     /// Whether an event reports that the server has closed its side, or that the connection is broken.
     pub(crate) const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
-    /// Watches a socket. Edges, so that one registration serves for connecting, writing and reading.
+    /// The watched events. Edges, so that one registration serves for connecting, writing and reading.
+    const WATCHED: EventFlags =
+        EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+    /// Watches a socket.
     pub(crate) fn watch(&self, socket: impl AsFd, key: Key) -> io::Result<()> {
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(key.to_bits()), flags)?)
+        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(key.to_bits()), Self::WATCHED)?)
+    }
+
+    /// Has the kernel report a watched socket once more if it is still readable: it reports an edge only once, and reading
+    /// was paused.
+    pub(crate) fn watch_again(&self, socket: impl AsFd, key: Key) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(key.to_bits()), Self::WATCHED)?)
     }
 
     /// Begins a request now; returns its deadline.

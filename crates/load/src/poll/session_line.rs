@@ -12,6 +12,7 @@ use kendall_record::clock::now_ns;
 use rustls::ClientConnection;
 
 use crate::dialog::{ConnectionKind, Tls, UNREAD_AT_MOST_BYTES};
+use crate::poll::reactor::READS_AT_MOST;
 use crate::poll::socket::{Inbox, Socket, Stamped};
 use crate::session::{OpeningReply, Session, SessionRead};
 use crate::summary::StampedBy;
@@ -57,6 +58,14 @@ pub(crate) enum LineEvent {
     Sent { key: u64, at_ns: i64, bytes: u64 },
     /// An answer is complete.
     Answer { key: u64, outcome: Outcome, first_byte_ns: i64, completed_ns: i64, bytes: u64 },
+}
+
+/// Whether a read took all available bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Drained,
+    /// There may be more to read.
+    Paused,
 }
 
 impl SessionLine {
@@ -183,31 +192,36 @@ impl SessionLine {
         Ok(())
     }
 
-    /// Reads all available bytes.
+    /// Reads the available bytes, and pauses after [`READS_AT_MOST`] reads, so that the events do not grow without bound.
     ///
     /// # Errors
     /// Fails if the connection is closed or broken, or the server violates the protocol.
-    pub(crate) fn read(&mut self, inbox: &mut Inbox, events: &mut Vec<LineEvent>) -> io::Result<()> {
-        loop {
+    pub(crate) fn read(&mut self, inbox: &mut Inbox, events: &mut Vec<LineEvent>) -> io::Result<Reading> {
+        let mut reading = Reading::Paused;
+        for _ in 0..READS_AT_MOST {
             let read = match self.tls {
                 Some(_) => self.read_tls(inbox, events),
                 None => self.read_plain(inbox, events),
             };
             match read {
                 Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    reading = Reading::Drained;
+                    break;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         // The bytes may have opened the session, or require a reply.
-        self.write(events)
+        self.write(events)?;
+        Ok(reading)
     }
 
     fn read_plain(&mut self, inbox: &mut Inbox, events: &mut Vec<LineEvent>) -> io::Result<()> {
         let (read, at_ns) = self.socket.receive(inbox)?;
         if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err(self.closed());
         }
         self.take(&inbox.buffer[..read], at_ns, events)
     }
@@ -229,7 +243,16 @@ impl SessionLine {
         let mut plain = vec![0; state.plaintext_bytes_to_read()];
         tls.reader().read_exact(&mut plain)?;
         self.take(&plain, at_ns, events)?;
-        if is_closed { Err(io::ErrorKind::UnexpectedEof.into()) } else { self.write(events) }
+        if is_closed { Err(self.closed()) } else { self.write(events) }
+    }
+
+    /// The error that reports the end of the server's data.
+    fn closed(&self) -> io::Error {
+        let why = match self.state {
+            State::Opening => "the server closed the connection before it accepted the log-in",
+            State::Open => "the server closed the connection before its answer was complete",
+        };
+        io::Error::new(io::ErrorKind::UnexpectedEof, why)
     }
 
     /// Lets the session read bytes that had arrived at this instant.

@@ -12,7 +12,7 @@ use crate::connection::Stamps;
 use crate::dialog::ConnectionKind;
 use crate::ledger::{Failure, OutgoingRequest};
 use crate::poll::reactor::{Lines, PendingRequest, Reactor};
-use crate::poll::session_line::{LineEvent, SessionLine};
+use crate::poll::session_line::{LineEvent, Reading, SessionLine};
 use crate::poll::slots::{Key, Slots};
 use crate::poll::socket::Inbox;
 use crate::session::{SessionRequest, Sessions};
@@ -73,15 +73,15 @@ impl<'a> SessionLines<'a> {
         Ok(key)
     }
 
-    /// Calls a step of a connection, and handles its result.
-    fn step(
+    /// Calls a step of a connection, and handles its events. Returns its result if the connection is still open.
+    fn step<T>(
         &mut self,
         reactor: &mut Reactor<'_, '_>,
         key: Key,
-        act: impl FnOnce(&mut SessionLine, &mut Inbox, &mut Vec<LineEvent>) -> io::Result<()>,
-    ) {
+        act: impl FnOnce(&mut SessionLine, &mut Inbox, &mut Vec<LineEvent>) -> io::Result<T>,
+    ) -> Option<T> {
         // None if a timer has fired, or the connection has been closed since.
-        let Some(line) = self.slots.get(key) else { return };
+        let line = self.slots.get(key)?;
         let was_urgent = line.is_urgent();
         let mut events = std::mem::take(&mut self.events);
         let done = act(line, &mut reactor.inbox, &mut events);
@@ -90,9 +90,7 @@ impl<'a> SessionLines<'a> {
             self.take(reactor, event);
         }
         self.events = events;
-        if let Err(error) = done {
-            self.close(reactor, key, &error);
-        }
+        done.map_err(|error| self.close(reactor, key, &error)).ok()
     }
 
     fn take(&mut self, reactor: &mut Reactor<'_, '_>, event: LineEvent) {
@@ -184,8 +182,12 @@ impl Lines for SessionLines<'_> {
         if flags.contains(EventFlags::OUT) {
             self.step(reactor, key, |line, _, events| line.write(events));
         }
-        if flags.intersects(Reactor::ENDS | EventFlags::IN) {
-            self.step(reactor, key, SessionLine::read);
+        if flags.intersects(Reactor::ENDS | EventFlags::IN)
+            && self.step(reactor, key, SessionLine::read) == Some(Reading::Paused)
+            && let Some(line) = self.slots.get(key)
+            && let Err(error) = reactor.watch_again(&*line, key)
+        {
+            self.close(reactor, key, &error);
         }
     }
 

@@ -27,12 +27,21 @@ struct Post {
     /// The session on which an answer arrives: that of the user this far from the sender.
     to: u32,
     reply: OpeningReply,
+    reading: Reading,
     notices: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Reading {
+    Usual,
+    /// All bytes of a read are one notice, which takes a millisecond.
+    Slow,
 }
 
 impl Post {
     fn new(server: SocketAddr, users: u32, to: u32) -> Self {
-        Self { server, users, to, reply: OpeningReply::None, notices: Arc::default() }
+        let (reply, reading) = (OpeningReply::None, Reading::Usual);
+        Self { server, users, to, reply, reading, notices: Arc::default() }
     }
 }
 
@@ -65,7 +74,8 @@ impl Sessions for Post {
     }
 
     fn session(&self, user: u32) -> Box<dyn Session> {
-        Box::new(PostSession { user, reply: self.reply, is_open: false, notices: self.notices.clone() })
+        let (reply, reading, notices) = (self.reply, self.reading, self.notices.clone());
+        Box::new(PostSession { user, reply, is_open: false, reading, notices })
     }
 }
 
@@ -73,6 +83,7 @@ struct PostSession {
     user: u32,
     reply: OpeningReply,
     is_open: bool,
+    reading: Reading,
     notices: Arc<AtomicU64>,
 }
 
@@ -82,6 +93,10 @@ impl Session for PostSession {
     }
 
     fn read(&mut self, bytes: &[u8]) -> SessionRead {
+        if self.reading == Reading::Slow {
+            thread::sleep(Duration::from_millis(1));
+            return SessionRead::Unasked { used: bytes.len(), reply: Bytes::new() };
+        }
         let Some(message) = bytes.first_chunk() else { return SessionRead::More };
         match u64::from_be_bytes(*message) {
             0 if self.reply == OpeningReply::Expected && !self.is_open => {
@@ -255,6 +270,22 @@ fn late_and_missing_answers_spoil_no_other() {
         assert_eq!(row.outcome, expected, "{row:?}");
     }
     assert_eq!(summary.connections_opened, 2, "sessions survive an abandoned request");
+}
+
+/// The server sends faster than the generator reads, and never answers: requests still exceed their timeout.
+#[test]
+fn a_server_that_sends_without_end_delays_no_timeout() {
+    let serve = |streams: &Streams, _: u64, user: u64, _: u64| -> io::Result<()> {
+        let mut stream = streams.lock().unwrap()[&user].try_clone()?;
+        loop {
+            stream.write_all(&[0; 1 << 16])?;
+        }
+    };
+    let (server, _) = post_office(&[], Box::new(serve));
+    let short = Plan { timeout: Duration::from_millis(100), ..plan(Arrivals::constant(100.0), 200) };
+    let workload = Post { reading: Reading::Slow, ..Post::new(server, 1, 0) };
+    let (summary, _) = all(&short, &workload);
+    assert_eq!(summary.count(Outcome::TimedOut), summary.sent, "{summary:?}");
 }
 
 #[test]

@@ -50,6 +50,58 @@ fn bytes_beyond_an_answer_end_the_connection_and_not_the_request() {
     assert_eq!(summary.connections_opened, summary.sent);
 }
 
+/// A workload that reads an answer more slowly than the server sends it, and to no end.
+struct SlowReader(SocketAddr);
+
+impl Workload for SlowReader {
+    fn request(&self, index: u64) -> Request {
+        Request::new(0, Bytes::copy_from_slice(&index.to_be_bytes()))
+    }
+
+    fn classes(&self) -> Vec<RequestClass> {
+        vec![RequestClass::new("all", 1.0)]
+    }
+
+    fn route(&self) -> Route<'_> {
+        Route::Bytes(Wire { to: self.0, kind: ConnectionKind::TCP, reuse: Reuse::Keep }, self)
+    }
+}
+
+impl Dialogs for SlowReader {
+    fn dialog(&self) -> Box<dyn Dialog> {
+        Box::new(SlowDialog)
+    }
+}
+
+struct SlowDialog;
+
+impl Dialog for SlowDialog {
+    fn begin(&mut self, _: u64, _: &Request) {}
+
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
+        thread::sleep(Duration::from_millis(1));
+        AnswerRead::More { used: bytes.len() }
+    }
+}
+
+/// There is always more to read, and yet requests are sent on time and exceed their timeout.
+#[test]
+fn an_answer_without_end_delays_no_timeout_and_no_other_request() {
+    let address = server(|stream, _| {
+        loop {
+            stream.write_all(&[0; 1 << 16])?;
+        }
+    });
+    let two = Plan {
+        timeout: Duration::from_millis(100),
+        requests: Some(2),
+        ..plan(Arrivals::constant(20.0), 1000)
+    };
+    let (summary, rows) = run_all(&two, &SlowReader(address), &Progress::default(), &AtomicBool::new(false));
+    assert_eq!(summary.count(Outcome::TimedOut), 2, "{summary:?}");
+    assert!(rows.iter().all(|row| row.sent.is_some()), "{rows:?}");
+}
+
 #[test]
 fn a_kept_connection_that_the_server_closes_is_replaced() {
     // Answers one request on each connection and closes it a millisecond later, long before the next request.

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::{env, mem};
 
 use kendall_station::Size;
@@ -11,6 +12,8 @@ use kendall_stats::random::{Purpose, Rng, stream};
 use rand::RngExt as _;
 
 use super::*;
+use crate::metrics::Meters;
+use crate::pool::Pool;
 
 const SEEDS: u64 = 4000;
 
@@ -384,4 +387,37 @@ fn every_request_ends_once_and_littles_law_is_exact_whatever_happens() {
         let each = [sum.answered, sum.refused, sum.withdrawn, sum.make_ways, sum.joined];
         assert!(each.iter().all(|&count| count > SEEDS / 10), "every case occurs: {sum:?}");
     }
+}
+
+/// A worker puts a flight back in two steps, and another thread may act between them.
+#[test]
+fn a_flight_that_becomes_unwanted_while_it_is_put_back_is_abandoned() {
+    let request = |pool: &Arc<Pool<(), Client, u64>>, weight| {
+        let job = Job { weight, ..Job::new() };
+        pool.admit(job, (), None, Client { id: 0, begun: 0 }).unwrap()
+    };
+    let contended = || {
+        let meters = Arc::new(Meters::new(1, |_| {}));
+        let pool = Arc::new(Pool::new(Discipline::PreemptivePriority, 1, 1, meters));
+        let first = request(&pool, 1.0);
+        let mut stay = pool.take(0).unwrap();
+        let urgent = request(&pool, 2.0);
+        assert_eq!(pool.after_chunk(0, &mut stay), Next::MakeWay);
+        (pool, stay, first, urgent)
+    };
+
+    let (pool, stay, _first, _urgent) = contended();
+    assert_eq!(pool.refuse_rest().len(), 1);
+    let mut again = pool.exchange(0, stay.entry).unwrap();
+    assert!(again.interrupt.is_abandoned(), "the server rejects the rest");
+    assert_eq!(pool.after_chunk(0, &mut again), Next::Refuse);
+
+    let (pool, stay, first, _urgent) = contended();
+    drop(first);
+    let urgent = pool.exchange(0, stay.entry).unwrap();
+    assert!(!urgent.interrupt.is_abandoned());
+    assert_eq!(pool.finish(0, &urgent.entry.item).len(), 1);
+    let mut unwanted = pool.take(0).unwrap();
+    assert!(unwanted.interrupt.is_abandoned(), "its last client has left");
+    assert_eq!(pool.after_chunk(0, &mut unwanted), Next::Cancel);
 }

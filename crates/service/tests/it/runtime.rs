@@ -90,6 +90,20 @@ fn a_kept_connection_is_closed_when_it_falls_silent_but_not_while_it_waits_for_s
     assert_eq!(waits.line(), "held");
 }
 
+#[test]
+fn the_deadline_of_a_request_does_not_end_an_idle_connection() {
+    let request_deadline = Duration::from_millis(50);
+    let server = Server::new(Config { request_deadline, ..config(1) });
+    let mut peer = Peer::connect(server.address);
+    for _ in 0..2 {
+        std::thread::sleep(3 * request_deadline);
+        assert_eq!(peer.ask("now\n"), "now");
+    }
+    peer.send("no");
+    assert_eq!(peer.line(), "", "the rest of the request did not arrive in time");
+    wait_until("it is counted", || server.closed("deadline") == 1);
+}
+
 /// Fills both socket buffers with answers that the client never reads.
 #[test]
 fn a_client_that_takes_no_answers_is_dropped() {

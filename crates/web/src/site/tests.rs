@@ -306,6 +306,20 @@ fn a_report_is_written_once_where_it_is_missing_or_old() {
 }
 
 #[test]
+fn a_picture_that_is_opened_as_a_page_can_do_nothing() {
+    let site = served();
+    let run = site.run("e", "r");
+    let report = "<div class=\"panel\"><svg viewBox=\"0 0 2 2\" width=\"2\" height=\"2\"></svg>";
+    fs::write(run.join("report.html"), report).unwrap();
+    let picture = site.get("/picture/e/r");
+    assert!(picture.status == 200 && picture.head.contains("image/svg+xml"), "{}", picture.head);
+    for part in ["sandbox;", "form-action 'none'", "frame-ancestors 'none'"] {
+        assert!(picture.head.contains(part), "{}", picture.head);
+    }
+    assert_eq!(picture.head.matches("content-security-policy").count(), 1);
+}
+
+#[test]
 fn who_watches_gets_all_first_then_what_is_new_and_goes_on_where_it_was() {
     let site = served();
     let run = site.run("e", "r");

@@ -24,6 +24,10 @@ fn what_changes_something_comes_from_a_page_of_this_site() {
     assert_eq!(site.ask("GET", "/", &["Host: evil.example"]).status, 421);
     assert_eq!(site.ask("GET", "/", &["Host: localhost", "Host: evil.example"]).status, 400);
     assert_eq!(site.get("/stop/e/r").status, 405, "looking at an address changes nothing");
+    let image = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"];
+    let image = site.ask("GET", "/runs/e/r/report.html", &image);
+    assert!(image.status == 403 && image.body.contains("another site"), "{}", image.body);
+    assert!(!run.join("report.html").exists());
     let stopped = post("/stop/e/r", &[&origin]);
     assert!(stopped.status == 409 && stopped.body.contains("nothing to stop"), "{}", stopped.body);
     live().write(&run).unwrap();
