@@ -8,7 +8,7 @@ use kendall_theory::{Target, plan};
 
 use crate::report::point::ExpectedWidth;
 
-/// Requests that are replayed through each candidate, over all trials; of longer ones the first.
+/// Requests that are replayed through each candidate, over all trials.
 const REPLAYED: usize = 100_000;
 /// Pairs that a report draws; more are thinned evenly.
 const DRAWN: usize = 2_000;
@@ -22,7 +22,7 @@ pub fn replayed(
     discipline: Discipline,
     classes: &[RowClass],
 ) -> Option<Candidates> {
-    let mut found = candidates(&begun(trials), &Rules::new(servers, discipline, classes)).ok()?;
+    let mut found = candidates(&parts(trials), &Rules::new(servers, discipline, classes)).ok()?;
     found.best.pairs = thinned(found.best.pairs);
     Some(found)
 }
@@ -32,16 +32,23 @@ pub fn replayed(
 /// # Errors
 /// As [`kendall_evidence::replay`].
 pub fn replayed_through(trials: &[Trial<'_>], rules: &Rules<'_>) -> Result<Replay, NotReplayed> {
-    let mut found = replay(&begun(trials), rules)?;
+    let mut found = replay(&parts(trials), rules)?;
     found.pairs = thinned(found.pairs);
     Ok(found)
 }
 
-/// The first requests of each trial, so that a replay does not take long.
-fn begun<'t>(trials: &[Trial<'t>]) -> Vec<Trial<'t>> {
+/// The part of each trial that is replayed, so that a replay does not take long. A longer trial begins in its warm-up, whose last
+/// requests, up to half of the part, fill the station before the first that is compared.
+fn parts<'t>(trials: &[Trial<'t>]) -> Vec<Trial<'t>> {
     let each = REPLAYED / trials.len().max(1);
-    let first = |trial: &Trial<'_>| trial.rows.len().min(each);
-    trials.iter().map(|trial| Trial { rows: &trial.rows[..first(trial)], ..*trial }).collect()
+    let part = |trial: &Trial<'t>| {
+        let rows = trial.rows;
+        let most = rows.len().min(each);
+        let warm = rows.iter().position(|row| row.scheduled >= trial.warmup_ns).unwrap_or(0);
+        let from = warm.saturating_sub(each / 2).min(rows.len() - most);
+        Trial { rows: &rows[from..from + most], ..*trial }
+    };
+    trials.iter().map(part).collect()
 }
 
 /// At most this many pairs, evenly by rank of the measured response, with both extremes.
@@ -81,4 +88,28 @@ pub fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<
         waiting_s: plan.waiting.as_ref().map(half_width_s),
         chance,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use kendall_record::RequestRow;
+
+    use super::*;
+
+    /// A thousand trials have a hundred requests each.
+    #[test]
+    fn the_replayed_part_reaches_beyond_the_warm_up() {
+        let rows: Vec<RequestRow> = (0..400).map(|index| RequestRow::due(index, index as i64)).collect();
+        let part = |rows: &[RequestRow], warmup_ns: i64| {
+            let found = parts(&[Trial { rows, warmup_ns }; 1000])[999].rows;
+            (found[0].index, found.len())
+        };
+        assert_eq!(part(&rows, 0), (0, 100));
+        assert_eq!(part(&rows, 30), (0, 100));
+        assert_eq!(part(&rows, 250), (200, 100));
+        // The last requests are few: more of the warm-up goes before them.
+        assert_eq!(part(&rows, 390), (300, 100));
+        assert_eq!(part(&rows[..80], 70), (0, 80));
+        assert_eq!(part(&rows, 1000), (0, 100));
+    }
 }

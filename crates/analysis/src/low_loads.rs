@@ -100,7 +100,7 @@ struct Gathered {
     blocks: Vec<(f64, Block)>,
     /// Closed populations that do not think.
     closed: Vec<FullLoad>,
-    /// Their users, and where their requests are, with the end of the warm-up.
+    /// Of each of these its users, and where its requests are, with the end of the warm-up.
     full: Vec<(u32, PathBuf, i64)>,
     capacity_per_s: Option<f64>,
     known: Option<KnownStation>,
@@ -217,10 +217,12 @@ impl Gathered {
         Ok(())
     }
 
-    fn end(mut self, group: String) -> Result<LowLoads, RunError> {
-        self.closed.sort_by(|a, b| a.order.cmp(&b.order));
-        let fullest = fullest(&self.closed);
-        let closed = populations(&self.closed, fullest);
+    fn end(self, group: String) -> Result<LowLoads, RunError> {
+        let mut loads: Vec<_> = std::iter::zip(self.closed, self.full).collect();
+        loads.sort_by(|a, b| a.0.order.cmp(&b.0.order));
+        let (loads, full): (Vec<FullLoad>, Vec<_>) = loads.into_iter().unzip();
+        let fullest = fullest(&loads);
+        let closed = populations(&loads, fullest);
         let points: Vec<(u32, f64)> =
             closed.iter().map(|population| (population.users, population.per_s)).collect();
         let relative_sd = fullest.map_or(CAPACITY_SD, |fullest| fullest.1.relative_sd);
@@ -230,7 +232,7 @@ impl Gathered {
         let capacity = fullest.map(|fullest| fullest.1).or_else(|| self.capacity_per_s.map(calibrated));
         let mut observed = Observed::new(self.blocks, capacity, self.known);
         // The last ones are nearest to the prediction.
-        let full = self.full.iter().rev().filter(|load| fullest.is_some_and(|fullest| fullest.0 == load.0));
+        let full = full.iter().rev().filter(|load| fullest.is_some_and(|fullest| fullest.0 == load.0));
         for (users, folder, warmup_ns) in full {
             let block = block(folder, *warmup_ns)?;
             observed = observed.map(|observed| observed.with_full_load(*users, &block));

@@ -10,7 +10,7 @@ use kendall_evidence::expect::{Expectation, ExpectationVerdict, Judged, Measured
 use kendall_experiment::RunError;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Estimate;
-use kendall_stats::share_interval;
+use kendall_stats::{share_interval, t_interval};
 
 use crate::generator::Trust;
 use crate::sides::{CompareError, Sides};
@@ -122,18 +122,24 @@ impl Rounds {
 /// Judges what is expected by what clients saw in several trials.
 pub(crate) fn by_trials(expected: &[Expectation], trials: &[Trial<'_>]) -> Vec<Judged> {
     let clients = kendall_evidence::client_side(trials).map_err(|why| why.to_string());
-    let (mut due, mut failed, mut refused) = (0, 0, 0);
+    let (mut due, mut failed, mut refused, mut shares) = (0, 0, 0, Vec::new());
     for trial in trials {
+        let (due_before, failed_before) = (due, failed);
         for row in trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns) {
             due += 1;
             failed += u64::from(row.outcome != Outcome::Answered);
             refused += u64::from(row.outcome == Outcome::Refused);
         }
+        if due > due_before {
+            shares.push((failed - failed_before) as f64 / (due - due_before) as f64);
+        }
     }
     let judge = |expectation: &Expectation| match &clients {
         Ok(clients) => {
-            let errors =
-                Estimate { value: failed as f64 / due as f64, interval: Some(share_interval(failed, due)) };
+            let errors = Estimate {
+                value: failed as f64 / due as f64,
+                interval: Some(errors_interval(share_interval(failed, due), &shares)),
+            };
             let seen = MeasuredValues {
                 response: &clients.response,
                 throughput_per_s: clients.throughput_per_s,
@@ -151,4 +157,41 @@ pub(crate) fn by_trials(expected: &[Expectation], trials: &[Trial<'_>]) -> Vec<J
         },
     };
     expected.iter().map(judge).collect()
+}
+
+/// The interval of a share over trials: the wider of that of independent requests and that of the trials' shares, because errors of one
+/// trial have causes in common.
+fn errors_interval((low, high): (f64, f64), shares: &[f64]) -> (f64, f64) {
+    t_interval(shares).map_or((low, high), |(mean, half_width)| {
+        (low.min(mean - half_width).max(0.0), high.max(mean + half_width).min(1.0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The verdict on an expectation of trials of 1,000 requests each, of which the given numbers fail.
+    fn verdict(failed: &[u64], expected: &str) -> ExpectationVerdict {
+        let rows = |failed: u64| -> Vec<RequestRow> {
+            let row = |index: u64| {
+                let due_ns = index as i64 * 1_000_000;
+                let outcome = if index < failed { Outcome::Refused } else { Outcome::Answered };
+                RequestRow::due(index, due_ns).sent_at(due_ns, 1).ended(outcome, due_ns + 100_000)
+            };
+            (0..1_000).map(row).collect()
+        };
+        let rows: Vec<Vec<RequestRow>> = failed.iter().map(|&failed| rows(failed)).collect();
+        let trials: Vec<Trial<'_>> = rows.iter().map(|rows| Trial { rows, warmup_ns: 0 }).collect();
+        by_trials(&[expected.parse().unwrap()], &trials)[0].verdict
+    }
+
+    /// 80 errors of 4,000 requests are 2 % [1.6, 2.5] if they are independent. If all are of one trial, they say little of the others.
+    #[test]
+    fn errors_of_one_trial_are_one_observation() {
+        assert_eq!(verdict(&[20, 20, 20, 20], "errors<1%"), ExpectationVerdict::Failed);
+        assert_eq!(verdict(&[0, 0, 80, 0], "errors<1%"), ExpectationVerdict::Undecided);
+        assert_eq!(verdict(&[80], "errors<1%"), ExpectationVerdict::Failed);
+        assert_eq!(verdict(&[0, 0, 0, 0], "errors<1%"), ExpectationVerdict::Met);
+    }
 }

@@ -23,8 +23,8 @@ pub use shift::{SHIFTED, Shift};
 pub use verdict::ComparisonVerdict;
 
 use kendall_stats::{
-    Bootstrapped, Permuted, holm, median, median_difference, median_interval, rank_sum, signed_rank,
-    smallest_rank_sum, smallest_signed_rank,
+    Bootstrapped, Permuted, holm, median, median_difference, median_interval, median_of_differences,
+    median_of_walsh_averages, rank_sum, signed_rank, smallest_rank_sum, smallest_signed_rank,
 };
 
 /// The fewest runs of a side for which the range from the least to the largest holds the true median with 95 %.
@@ -229,14 +229,14 @@ fn found(
     let (interval, Permuted { p_value, drawn }, hodges_lehmann, smallest_p) = match &differences {
         Some(pairs) => (
             median_interval(pairs, seed),
-            signed_rank(pairs),
-            median(&walsh_averages(pairs)),
+            signed_rank(pairs, seed),
+            median_of_walsh_averages(pairs),
             smallest_signed_rank(pairs.len()),
         ),
         None => (
             median_difference(&added_a, &added_b, seed),
             rank_sum(&added_a, &added_b, seed).expect("both sides have runs"),
-            median(&all_differences(&added_a, &added_b)),
+            median_of_differences(&added_a, &added_b),
             smallest_rank_sum(a.len(), b.len()),
         ),
     };
@@ -269,15 +269,6 @@ fn differences(
     let pairs: Vec<f64> = base.iter().filter_map(pair).collect();
     let enough = smallest_signed_rank(pairs.len()) * family as f64 <= LEVEL;
     (pairs.len() >= FEWEST_RUNS && enough).then_some(pairs)
-}
-
-fn walsh_averages(values: &[f64]) -> Vec<f64> {
-    let of = |(i, a): (usize, &f64)| values[i..].iter().map(|b| f64::midpoint(*a, *b)).collect::<Vec<f64>>();
-    values.iter().enumerate().flat_map(of).collect()
-}
-
-fn all_differences(first: &[f64], second: &[f64]) -> Vec<f64> {
-    second.iter().flat_map(|b| first.iter().map(move |a| b - a)).collect()
 }
 
 impl UnadjustedComparison {

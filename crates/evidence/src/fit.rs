@@ -36,6 +36,8 @@ pub use words::{Origin, Parameter, Quantity};
 
 /// The largest population of a model, that of `kendall predict --users` too.
 const MOST_USERS: u32 = 1_000_000;
+/// The largest capacity of a station that rejects requests: each evaluation of the model adds up all its states.
+const MOST_CAPACITY: u64 = 1_000_000;
 
 /// The parameters of the station that the user gives; the fit estimates the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,6 +63,11 @@ pub enum NoFit {
     OneLoad(String),
     #[error("some points are of an open stream and some of a closed population; fit them separately")]
     Mixed,
+    #[error(
+        "a capacity of {capacity} requests is more than the limit of one million for models that reject requests; check it, or leave it \
+         out to have it estimated"
+    )]
+    Capacity { capacity: u64 },
     #[error("no model fits the points; look for mistakes in them with kendall check")]
     NothingFits,
 }
@@ -96,7 +103,8 @@ pub struct Fit {
 /// Fits all models that fit the kind of points, and ranks them by how well they predict.
 ///
 /// # Errors
-/// Fails on fewer than three steady points, and on points that are all of one load.
+/// Fails on fewer than three steady points, on points that are all of one load, and on a capacity beyond a million where requests were
+/// rejected.
 pub fn fit(observations: &[Observation], given: KnownParameters) -> Result<Fit, NoFit> {
     let open = observations.iter().filter(|point| matches!(point.load, Load::Open { .. })).count();
     if open != 0 && open != observations.len() {
@@ -126,6 +134,11 @@ pub fn fit(observations: &[Observation], given: KnownParameters) -> Result<Fit, 
     let capacity = given.capacity.or_else(|| common(points.iter().map(|point| point.capacity)));
     let known = KnownParameters { servers, delay_s, capacity };
     let specs = specs(&samples, &points, known, scv);
+    if let Some(capacity) = capacity.filter(|&capacity| capacity > MOST_CAPACITY)
+        && specs.iter().any(|spec| spec.family == Family::Room)
+    {
+        return Err(NoFit::Capacity { capacity });
+    }
     let (split, mut candidates) = ranking::ranked(&specs, &samples, prior);
     if candidates.is_empty() {
         return Err(NoFit::NothingFits);

@@ -283,8 +283,15 @@ impl Streamed {
                     Figure::Known(Estimate { value: *value, interval: Some(*interval) })
                 }
                 Some(QuantileSeen { needs, .. }) => {
-                    let needs = needs.unwrap_or_default();
-                    let why = format!("it needs about {needs} requests, and there were {}", self.requests);
+                    let why = match needs {
+                        Some(needs) => {
+                            format!("it needs about {needs} requests, and there were {}", self.requests)
+                        }
+                        None => format!(
+                            "the upper end of its interval lies among the {} requests that were given up",
+                            self.response.censored
+                        ),
+                    };
                     let lower = self.response.quantiles.iter().filter(|quantile| quantile.p < p);
                     let least = lower.filter_map(|quantile| Some(quantile.interval_s?.0)).reduce(f64::max);
                     Figure::Unknown { why, least }

@@ -92,7 +92,8 @@ impl Observed {
         let per_s: Vec<f64> = gaps_s
             .iter()
             .filter(|gaps_s| !gaps_s.is_empty())
-            .map(|gaps_s| 1.0 / kendall_stats::mean(gaps_s))
+            // Each second counts as much, however many answers it had.
+            .map(|gaps_s| gaps_s.iter().map(|gap_s| gap_s.recip()).sum::<f64>() / gaps_s.len() as f64)
             .collect();
         let mean_per_s = kendall_stats::mean(&per_s);
         let relative_sd = kendall_stats::variance(&per_s).sqrt() / mean_per_s;

@@ -280,16 +280,17 @@ impl Predictor {
         let servers = question.servers.unwrap_or(draw.candidate.servers);
         let mix = self.mix(draw, question)?;
         let (service_s, times) = draw.service_by_present(question, mix.as_ref());
-        match mix {
+        match &mix {
             None => draw.services.draw(service_s, &mut rng, &mut visits),
-            Some(mix) => draw.services.draw_mixed(service_s, &mix, &mut rng, &mut visits),
+            Some(mix) => draw.services.draw_mixed(service_s, mix, &mut rng, &mut visits),
         }
         match &question.slower {
             Some(slower) => lengthen(&mut visits, slower),
             None => draw.spells.apply(&mut visits, &mut rng),
         }
         if !times.is_empty() {
-            present::apply(&times, f64::from(servers), service_s, &mut visits);
+            let drawn_s = service_s * mix.map_or(1.0, |mix| mix.longer);
+            present::apply(&times, f64::from(servers), drawn_s, &mut visits);
         }
         let station = Candidate {
             order: question.discipline.map_or_else(|| draw.candidate.order_with(servers), Order::OneQueue),
@@ -382,12 +383,14 @@ impl Draw {
         let rate_per_s = question.rate_per_s / self.more(question.servers, mix);
         let by_present = self.path.by_present(rate_per_s, servers);
         let by_present = by_present.filter(|_| !self.candidate.order.has_speeds());
+        // More servers have longer queues for the same wait.
+        let longer = servers / f64::from(self.candidate.servers);
+        let queues = self.queues.iter().map(|queue| (queue.0 * longer, queue.1));
         let Some((alone_s, mut times)) = by_present else {
-            return (self.service_s(question, mix), self.queues.clone());
+            return (self.service_s(question, mix), queues.collect());
         };
-        let full = times.last().map_or(1.0, |last| last.1);
-        let (last, queues) = (times.last().map_or(0.0, |last| last.0), &self.queues);
-        times.extend(queues.iter().filter(|queue| queue.0 > last).map(|queue| (queue.0, full * queue.1)));
+        let (last, full) = times.last().copied().unwrap_or((0.0, 1.0));
+        times.extend(queues.filter(|queue| queue.0 > last).map(|queue| (queue.0, full * queue.1)));
         (alone_s, times)
     }
 }
@@ -429,7 +432,8 @@ fn quantile_s(sorted_s: &[f64], p: f64) -> f64 {
 fn within(mut draws: Vec<f64>) -> Estimate {
     draws.sort_by(f64::total_cmp);
     let at = |share: f64| {
-        let place = share * (draws.len() - 1) as f64;
+        // Another value lies between two neighbouring draws with probability 1/(n + 1).
+        let place = (share * (draws.len() + 1) as f64 - 1.0).clamp(0.0, (draws.len() - 1) as f64);
         let (below, above) = (draws[place.floor() as usize], draws[place.ceil() as usize]);
         below + (above - below) * place.fract()
     };

@@ -46,6 +46,8 @@ impl Services {
         }
         chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
         let run = levels.iter().map(|level| run_of(&level.steady_s)).max().unwrap_or(SHORTEST_RUN);
+        let drawn = mean_of_runs(&scaled, &chunks, run);
+        scaled.iter_mut().for_each(|service| *service /= drawn);
         Self { scaled, classes, chunks, run }
     }
 
@@ -82,10 +84,30 @@ impl Services {
             let class = mix.class(rng);
             let of_class = &mix.members[class];
             let from = of_class[(unit(rng) * of_class.len() as f64) as usize] as usize;
-            visit.service_s = self.scaled[from] * mean_s;
+            visit.service_s = self.scaled[from] / mix.measured * mean_s;
             visit.class = class;
         }
     }
+}
+
+/// The mean of what runs of this length draw, which begin in chunks by their weights and go on into the next chunks.
+fn mean_of_runs(scaled: &[f64], chunks: &[(f64, std::ops::Range<usize>)], run: usize) -> f64 {
+    let n = scaled.len();
+    let mut until = vec![0.0; n + 1];
+    for (at, service) in scaled.iter().enumerate() {
+        until[at + 1] = until[at] + service;
+    }
+    let of_run = |start: usize| {
+        let (rounds, end) = ((start + run) / n, (start + run) % n);
+        rounds as f64 * until[n] + until[end] - until[start]
+    };
+    let (mut mean, mut before) = (0.0, 0.0);
+    for (cumulative, chunk) in chunks {
+        let of_chunk = chunk.clone().map(of_run).sum::<f64>() / (run * chunk.len()) as f64;
+        mean += (cumulative - before) * of_chunk;
+        before = *cumulative;
+    }
+    mean
 }
 
 /// The number of service times after which they are as good as independent: twice the lag, in powers of two, at which they are hardly
@@ -112,6 +134,8 @@ pub(crate) struct Mix {
     shares: Vec<f64>,
     /// The measured requests of each class.
     members: Vec<Vec<u32>>,
+    /// The mean of all measured service times, each counted once.
+    measured: f64,
     /// The mean service time of this mix over that of the measured one.
     pub(crate) longer: f64,
 }
@@ -139,8 +163,10 @@ impl Mix {
         let mean = |members: &[u32]| {
             members.iter().map(|&at| services.scaled[at as usize]).sum::<f64>() / members.len().max(1) as f64
         };
-        let longer = shares.iter().zip(&members).map(|(share, members)| share / sum * mean(members)).sum();
-        Ok(Self { shares: cumulative.collect(), longer, members })
+        let measured = kendall_stats::mean(&services.scaled);
+        let of_mix: f64 =
+            shares.iter().zip(&members).map(|(share, members)| share / sum * mean(members)).sum();
+        Ok(Self { shares: cumulative.collect(), longer: of_mix / measured, members, measured })
     }
 
     fn class(&self, rng: &mut Rng) -> usize {
@@ -154,6 +180,31 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mean_of_what_is_drawn_is_as_asked() {
+        // Chunks of other means and weights, and runs that are longer than a chunk.
+        let scaled: Vec<f64> =
+            (0..300).map(|at| if at < 100 { 3.0 } else { 1.0 + f64::from(at % 7) }).collect();
+        let chunks = vec![(0.6, 0..50), (0.7, 50..100), (0.75, 100..200), (1.0, 200..300)];
+        let drawn = mean_of_runs(&scaled, &chunks, 128);
+        let scaled: Vec<f64> = scaled.iter().map(|service| service / drawn).collect();
+        let services = Services { classes: vec![0; scaled.len()], scaled, chunks, run: 128 };
+        let rng = &mut kendall_stats::random::stream(2, kendall_stats::random::Purpose::Sample, 0);
+        let mut visits = vec![Visit { arrival_s: 0.0, service_s: 0.0, class: 0 }; 128 * 20_000];
+        services.draw(0.5, rng, &mut visits);
+        let mean_s = visits.iter().map(|visit| visit.service_s).sum::<f64>() / visits.len() as f64;
+        assert!((mean_s - 0.5).abs() < 0.003, "{mean_s}");
+    }
+
+    #[test]
+    fn the_measured_mix_is_as_long_as_it_was() {
+        let scaled: Vec<f64> = (0..1_000).map(|at| if at % 4 == 0 { 3.1 } else { 0.7 }).collect();
+        let classes: Vec<u32> = (0..1_000).map(|at| u32::from(at % 4 == 0)).collect();
+        let services = Services { scaled, classes, chunks: vec![(1.0, 0..1_000)], run: 16 };
+        let mix = Mix::of(&services, &[0.75, 0.25]).unwrap();
+        assert!((mix.longer - 1.0).abs() < 1e-9, "{}", mix.longer);
+    }
 
     #[test]
     fn runs_are_as_long_as_the_spells_of_the_machine() {

@@ -4,9 +4,9 @@
 //! midranks, so the tests are exact with ties, too.
 
 use crate::random::{Purpose, stream};
-use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, seq::SliceRandom as _};
 
-/// Up to this total number of runs, every permutation is counted.
+/// Up to this total number of runs or pairs, every permutation is counted.
 const EXACT_UP_TO: usize = 100;
 /// Beyond, this number of permutations is drawn.
 const DRAWN: u32 = 20_000;
@@ -53,9 +53,9 @@ pub fn rank_sum(first: &[f64], second: &[f64], seed: u64) -> Option<Permuted> {
     Some(Permuted { p_value: share(&ways[k], |sum| off(sum) >= far), drawn: None })
 }
 
-/// The signed-rank test of Wilcoxon (1945) that pairs have no systematic difference, over all changes of their signs. Pairs without a
-/// difference are left out; if no other is left, the p-value is 1.
-pub fn signed_rank(differences: &[f64]) -> Permuted {
+/// The signed-rank test of Wilcoxon (1945) that pairs have no systematic difference, by the changes of their signs: all of them up to
+/// 100 pairs, otherwise 20,000 drawn ones. Pairs without a difference are left out; if no other is left, the p-value is 1.
+pub fn signed_rank(differences: &[f64], seed: u64) -> Permuted {
     let differing: Vec<f64> = differences.iter().copied().filter(|&difference| difference != 0.0).collect();
     let sizes: Vec<f64> = differing.iter().map(|difference| difference.abs()).collect();
     let ranks = doubled_midranks(&sizes);
@@ -63,6 +63,10 @@ pub fn signed_rank(differences: &[f64]) -> Permuted {
     let positive = differing.iter().zip(&ranks).filter(|(difference, _)| **difference > 0.0);
     let observed: u64 = positive.map(|(_, rank)| rank).sum();
     let off = |sum: u64| (2 * sum).abs_diff(total);
+    let far = off(observed);
+    if ranks.len() > EXACT_UP_TO {
+        return drawn_signs(&ranks, seed, |sum| off(sum) >= far);
+    }
     // Probabilities from the start: there are 2ⁿ ways, which soon exceeds every number type.
     let mut ways = vec![0.0f64; total as usize + 1];
     ways[0] = 1.0;
@@ -72,7 +76,7 @@ pub fn signed_rank(differences: &[f64]) -> Permuted {
             ways[sum] = 0.5 * (ways[sum] + with);
         }
     }
-    Permuted { p_value: share(&ways, |sum| off(sum) >= off(observed)), drawn: None }
+    Permuted { p_value: share(&ways, |sum| off(sum) >= far), drawn: None }
 }
 
 /// The p-values as adjusted by Holm (1979): the probability that any of them is at most this small if nothing differs is at most
@@ -110,14 +114,24 @@ fn share(ways: &[f64], holds: impl Fn(u64) -> bool) -> f64 {
     (far / all).min(1.0)
 }
 
-/// By drawn permutations, with the observed one among them, so that the test keeps its level (Phipson and Smyth 2010).
+/// By drawn sets of k ranks.
 fn drawn(mut ranks: Vec<u64>, k: usize, seed: u64, holds: impl Fn(u64) -> bool) -> Permuted {
     let mut rng = stream(seed, Purpose::Trial, 1);
-    let mut far = 0;
-    for _ in 0..DRAWN {
-        let (chosen, _) = ranks.partial_shuffle(&mut rng, k);
-        far += u32::from(holds(chosen.iter().sum()));
-    }
+    by_draws(|| holds(ranks.partial_shuffle(&mut rng, k).0.iter().sum()))
+}
+
+/// By drawn signs, of which the ranks with a positive one add up.
+fn drawn_signs(ranks: &[u64], seed: u64, holds: impl Fn(u64) -> bool) -> Permuted {
+    let mut rng = stream(seed, Purpose::Trial, 1);
+    let positive = |ranks: &[u64], signs: u64| -> u64 {
+        ranks.iter().enumerate().map(|(i, rank)| rank * (signs >> i & 1)).sum()
+    };
+    by_draws(|| holds(ranks.chunks(64).map(|ranks| positive(ranks, rng.random())).sum()))
+}
+
+/// By drawn permutations, with the observed one among them, so that the test keeps its level (Phipson and Smyth 2010).
+fn by_draws(mut is_far: impl FnMut() -> bool) -> Permuted {
+    let far: u32 = (0..DRAWN).map(|_| u32::from(is_far())).sum();
     Permuted { p_value: f64::from(far + 1) / f64::from(DRAWN + 1), drawn: Some(DRAWN) }
 }
 
@@ -173,15 +187,15 @@ mod tests {
         let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
         let found = rank_sum(&low, &high, 0).unwrap().p_value;
         assert!((found - 2.0 / 924.0).abs() < 1e-15 && (smallest_rank_sum(6, 6) / found - 1.0).abs() < 1e-9);
-        assert!((signed_rank(&high).p_value - 2.0 / 64.0).abs() < 1e-15);
+        assert!((signed_rank(&high, 0).p_value - 2.0 / 64.0).abs() < 1e-15);
         assert_eq!(smallest_signed_rank(6), 2.0 / 64.0);
-        assert_eq!(signed_rank(&[0.0; 8]).p_value, 1.0);
+        assert_eq!(signed_rank(&[0.0; 8], 0).p_value, 1.0);
         assert_eq!(rank_sum(&[2.0; 6], &[2.0; 6], 0).unwrap().p_value, 1.0);
         assert_eq!(rank_sum(&[], &low, 0), None);
         // Textbook (Hollander and Wolfe 1999, table A.4): n = 8, T+ = 3 has 5/256 on one side.
         let mut pairs: Vec<f64> = (1..=8).map(|i| -f64::from(i)).collect();
         (pairs[0], pairs[1]) = (1.0, 2.0);
-        assert!((signed_rank(&pairs).p_value - 10.0 / 256.0).abs() < 1e-12);
+        assert!((signed_rank(&pairs, 0).p_value - 10.0 / 256.0).abs() < 1e-12);
     }
 
     /// 20,000 draws: the standard error of a p-value of 0.05 is 0.0015, so a deviation of 0.008 happens less than once in 10⁶.
@@ -200,6 +214,16 @@ mod tests {
         let found = drawn(ranks, 50, 5, |sum| (sum * 98).abs_diff(centre) >= far);
         assert!((found.p_value - counted.p_value).abs() < 0.008, "{found:?} {counted:?}");
         assert!(rank_sum(&sample(0.0, 60), &sample(0.0, 60), 1).unwrap().drawn == Some(DRAWN));
+        let pairs = sample(-0.8, 100);
+        let counted = signed_rank(&pairs, 0);
+        let sizes: Vec<f64> = pairs.iter().map(|pair| pair.abs()).collect();
+        let ranks = doubled_midranks(&sizes);
+        let positive = pairs.iter().zip(&ranks).filter(|(pair, _)| **pair > 0.0);
+        let (observed, total) = (positive.map(|(_, rank)| rank).sum::<u64>(), ranks.iter().sum::<u64>());
+        let far = (2 * observed).abs_diff(total);
+        let found = drawn_signs(&ranks, 5, |sum| (2 * sum).abs_diff(total) >= far);
+        assert!((found.p_value - counted.p_value).abs() < 0.008, "{found:?} {counted:?}");
+        assert_eq!((counted.drawn, signed_rank(&sample(0.0, 101), 1).drawn), (None, Some(DRAWN)));
     }
 
     #[test]

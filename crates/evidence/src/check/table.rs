@@ -80,7 +80,7 @@ impl<'a> Known<'a> {
         self.row.open_rate_per_s()
     }
 
-    /// Rate × service time / servers.
+    /// Rate × service time / servers of all requests, also of those that are lost.
     fn offered_utilisation(&self) -> Option<f64> {
         let rate_per_s = self.rate_per_s().or(self.row.throughput_per_s)?;
         Some(rate_per_s * self.service_s? / f64::from(self.servers?.get()))

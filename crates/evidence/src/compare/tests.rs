@@ -94,6 +94,14 @@ fn what_a_block_has_in_common_falls_out() {
     );
 }
 
+/// All sign changes of 150 pairs are too many to count.
+#[test]
+fn many_pairs_are_tested_by_drawn_signs() {
+    let found = one(vec![side("a", &runs(150, 1.0, 1)), side("b", &runs(150, 1.1, 2))]);
+    assert!(found.paired && found.test.unwrap().drawn.is_some(), "{found:?}");
+    assert_eq!(found.verdict, ComparisonVerdict::Worse);
+}
+
 #[test]
 fn pairs_that_could_show_nothing_are_not_used() {
     // Six pairs have a smallest chance of 1/32; over four tests that cannot get below 5 %.

@@ -306,9 +306,9 @@ impl Fitted {
             return None;
         }
         let data = self.data(samples, prior);
-        // The interval's limit is least·(1 + t²/freedom); where the noise is known to be larger than it looks, least is.
-        let least = self.minimum.sum.max(self.variance(samples) * self.freedom);
-        let noise = Noise::of(least, self.freedom);
+        // As in `limit`: where the noise is known to be larger than it looks, its variance is, but not the least sum.
+        let (least, variance) = (self.minimum.sum, self.variance(samples));
+        let noise = Noise { least, variance, freedom: self.freedom };
         let of = |(shape, minimum): &(Shape, Minimum)| {
             shape.with_problem(&data, |problem| {
                 let errors = problem.standard_errors(minimum, self.freedom);

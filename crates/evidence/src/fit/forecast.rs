@@ -22,8 +22,10 @@ use kendall_theory::{formula, response_survival};
 
 /// The number of times that the samples are drawn anew.
 const DRAWS: u64 = 400;
-/// No model is asked for more servers, users or requests per second than this.
+/// No model is asked for more servers or users than this.
 const MOST: u32 = 100_000;
+/// An objective that holds at this many times the rate that keeps all servers busy holds at every rate.
+const FAR_BEYOND: f64 = 1000.0;
 
 /// The prediction of a model at a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,6 +58,8 @@ pub enum NoForecast {
     Overload { load: Load, rho: f64, growth_per_s: f64, capacity_per_s: f64, model: String },
     #[error("{slo} is not met at any load: {why}")]
     NeverMet { slo: Slo, why: String },
+    #[error("there is no highest rate, because {slo} is met at every rate: {why}")]
+    AlwaysMet { slo: Slo, why: &'static str },
     #[error("the model {0} has no number of servers; name another model, or give more points")]
     NoServers(String),
     #[error("the fit is of {fitted}, which has no {asked}; give {instead}")]
@@ -188,7 +192,7 @@ impl Fit {
     /// The highest load of the kind that was measured at which the best candidate meets an objective.
     ///
     /// # Errors
-    /// Fails if no load meets the objective or the model cannot decide, and says why.
+    /// Fails if no load meets the objective, if every rate does, or if the model cannot decide, and says why.
     pub fn highest(&self, slo: Slo, servers: Option<u32>) -> Result<Highest, NoForecast> {
         let candidate = self.best();
         let model = with_servers(candidate, servers)?;
@@ -214,6 +218,16 @@ impl Fit {
         let found = highest(&model).map_err(why_not)?;
         if found == 0.0 {
             return Err(why_not(String::new()));
+        }
+        if found.is_infinite() {
+            let why = match model {
+                Model::Served(_) => {
+                    "the station rejects the requests that exceed its capacity, so the others never wait long; limit the share of \
+                     rejected requests instead"
+                }
+                Model::Scaling(_) => "by this model, the response time does not grow with the rate",
+            };
+            return Err(NoForecast::AlwaysMet { slo, why });
         }
         let of_draws = self.draws(servers).iter().map(|draw| highest(draw).unwrap_or(0.0)).collect();
         Ok(Highest {
@@ -378,15 +392,24 @@ pub(crate) fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String
     }
 }
 
-/// The highest rate at which a model meets an objective; 0 if it never does.
+/// The highest rate at which a model meets an objective; 0 if it never does, and infinite if it always does.
 pub(crate) fn highest_rate(model: &Model, slo: Slo) -> Result<f64, String> {
     let ok = |rate_per_s: f64| meets(model, &Load::Open { rate_per_s }, slo);
-    let mut high = model.capacity_per_s().filter(|most| most.is_finite()).unwrap_or(1e6);
+    // A station that rejects requests, and a law without a maximum, have a response time at any rate.
+    let busy_per_s = match model {
+        Model::Served(served) => f64::from(served.servers) / served.service_s,
+        Model::Scaling(scaling) => scaling.alone_per_s,
+    };
+    let mut high = model.capacity_per_s().filter(|most| most.is_finite()).unwrap_or(busy_per_s);
+    let far_per_s = FAR_BEYOND * high;
     let mut low = 1e-6 * high;
     if !ok(low)? {
         return Ok(0.0);
     }
-    while ok(high)? && high < 1e12 {
+    while ok(high)? {
+        if high >= far_per_s {
+            return Ok(f64::INFINITY);
+        }
         (low, high) = (high, 2.0 * high);
     }
     for _ in 0..60 {
@@ -415,4 +438,42 @@ fn fewest_servers(served: Served, load: &Load, slo: Slo) -> Result<Option<u32>, 
     let fails = |servers: u32| meets(&with(servers), load, slo).map(|met| !met);
     let enough = most(fails)? + 1;
     Ok((enough <= MOST).then_some(enough))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::{Family, Scaling};
+
+    /// In M/M/1/5 with a service time of 10 s, an accepted request takes 50 s at most.
+    #[test]
+    fn a_station_that_rejects_requests_meets_some_objectives_at_every_rate() {
+        let station = Served {
+            family: Family::Room,
+            servers: 1,
+            service_s: 10.0,
+            scv: 1.0,
+            delay_s: 0.0,
+            serial_s: 0.0,
+            capacity: Some(5),
+        };
+        let model = Model::Served(station);
+        let highest = |text: &str| highest_rate(&model, text.parse().unwrap()).unwrap();
+        for always in ["mean<60s", "p99<5min"] {
+            assert_eq!(highest(always), f64::INFINITY, "{always}");
+        }
+        for limited in ["mean<30s", "p90<40s"] {
+            let (slo, rate) = (limited.parse().unwrap(), highest(limited));
+            let met = |rate_per_s: f64| meets(&model, &Load::Open { rate_per_s }, slo).unwrap();
+            assert!((0.01..1.0).contains(&rate) && met(0.999 * rate) && !met(1.001 * rate), "{rate}");
+        }
+        assert_eq!(highest("mean<9s"), 0.0);
+    }
+
+    #[test]
+    fn a_law_without_contention_meets_an_objective_at_every_rate_or_at_none() {
+        let model = Model::Scaling(Scaling { alone_per_s: 0.01, contention: 0.0, coherency: 0.0 });
+        let highest = |text: &str| highest_rate(&model, text.parse().unwrap()).unwrap();
+        assert_eq!((highest("mean<101s"), highest("mean<99s")), (f64::INFINITY, 0.0));
+    }
 }

@@ -42,7 +42,9 @@ impl Curve {
 
     /// The highest rate that meets an objective by this model; `None` where none does.
     pub fn highest_per_s(&self, slo: Slo) -> Option<f64> {
-        highest_rate(&Model::Served(self.served), slo).ok().filter(|&rate_per_s| rate_per_s > 0.0)
+        highest_rate(&Model::Served(self.served), slo)
+            .ok()
+            .filter(|&rate_per_s| rate_per_s > 0.0 && rate_per_s.is_finite())
     }
 
     /// The curve's capacity in requests per second.

@@ -20,7 +20,7 @@ const SECTIONS: (usize, usize) = (10, 5);
 pub struct Sighting {
     /// Completed over due, while the load lasted.
     pub achieved_share: f64,
-    /// The measured value of the objective, in seconds; `None` with too few requests.
+    /// The measured value of the objective, in seconds; `None` with too few requests. A mean is that of the answered requests.
     pub value_s: Option<Estimate>,
     /// The share of requests without a right answer.
     pub errors: Estimate,
@@ -58,9 +58,14 @@ impl Sighting {
         let mut rows: Vec<&RequestRow> =
             trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns).collect();
         rows.sort_by_key(|row| row.scheduled);
-        // One without an answer took longer than any that has one.
-        let responses_s: Vec<f64> =
-            rows.iter().map(|row| row.response_ns().map_or(f64::INFINITY, |ns| ns as f64 / 1e9)).collect();
+        // A request without an answer took longer than any that has one, and a quantile counts it so. A mean would be infinite: it is that
+        // of the answered requests, and the share of errors limits the others.
+        let without_answer_s = match slo.measure {
+            SloMeasure::Mean => None,
+            SloMeasure::Quantile(_) => Some(f64::INFINITY),
+        };
+        let response_s = |row: &&RequestRow| row.response_ns().map(|ns| ns as f64 / 1e9).or(without_answer_s);
+        let responses_s: Vec<f64> = rows.iter().filter_map(response_s).collect();
         let failed = rows.iter().filter(|row| row.outcome != Ended::Answered).count() as u64;
         let due = rows.len() as u64;
         let span_s = match (rows.first(), rows.last()) {
@@ -116,8 +121,7 @@ fn value(responses_s: &[f64], slo: Slo) -> Option<Estimate> {
     let p = match slo.measure {
         SloMeasure::Mean => {
             let found = batch_means(responses_s)?;
-            let mean = Estimate { value: found.mean, interval: Some(found.interval) };
-            return found.mean.is_finite().then_some(mean);
+            return Some(Estimate { value: found.mean, interval: Some(found.interval) });
         }
         SloMeasure::Quantile(p) => p,
     };

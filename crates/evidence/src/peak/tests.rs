@@ -161,6 +161,20 @@ fn a_search_that_is_cut_off_says_what_it_knows() {
     assert_eq!(search_with(0).unwrap_err().found.rate_per_s, None);
 }
 
+/// One refused request of 2,000 is an error share of 0.05 %: a tolerance of 1 % accepts it, none does not, and the mean is that of the
+/// others.
+#[test]
+fn a_mean_is_that_of_the_answered_requests() {
+    let mut rows = rows(&Law::Exponential { mean_s: 0.010 }, 4, 50.0, 2_000, 1);
+    let (due_ns, refused) = (rows[1_000].scheduled, 1_000);
+    rows[refused] = RequestRow::due(1_000, due_ns).sent_at(due_ns, 1).ended(Ended::Refused, due_ns + 1);
+    let slo: Slo = "mean<60ms".parse().unwrap();
+    let seen = Sighting::of(&Trial { rows: &rows, warmup_ns: 0 }, slo);
+    assert!(seen.value_s.is_some_and(|mean_s| (0.009..0.011).contains(&mean_s.value)), "{seen:?}");
+    let outcome = |errors_at_most| seen.outcome(&Aim { slo, errors_at_most });
+    assert_eq!((outcome(0.01), outcome(0.0)), (Outcome::Pass, Outcome::Fail));
+}
+
 /// A system that turns requests away has its peak where it begins to.
 #[test]
 fn errors_end_what_the_response_time_does_not() {

@@ -42,7 +42,7 @@ pub struct QuantileSeen {
     /// The quantile's 95 % interval, in seconds. `None` for too few requests, and where it has no upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_s: Option<(f64, f64)>,
-    /// The value is a lower bound, because so large a share of the requests is censored.
+    /// The value is only the lower end of the interval, because so large a share of the requests is censored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// How many requests the value, or its interval, needs if there are too few.
@@ -168,8 +168,12 @@ fn quantiles(all: &Times, sections: &[&Times], wanted: &[f64]) -> Vec<QuantileSe
         let nothing = QuantileSeen { p, value_s: None, interval_s: None, at_least: false, needs: None };
         match (quantile_ranks(n, p), known_s.get(i)) {
             (None, _) => QuantileSeen { needs: Some(minimum_samples(p)), ..nothing },
-            (Some(_), None) => {
-                QuantileSeen { value_s: all.bound_s(quantile_rank(n, p)), at_least: true, ..nothing }
+            // It lies among the requests that were given up, so of its interval only the lower end is known.
+            (Some((low, _)), None) => {
+                let bound_s = all.bound_s(quantile_rank(n, p));
+                let share = |section: &&Times| section.shares_to(&[bound_s?]).map(|shares| shares[0]);
+                let (_, above) = share_error(&sections.iter().filter_map(share).collect::<Vec<f64>>());
+                QuantileSeen { value_s: all.bound_s(lower_rank(n, p, low, above)), at_least: true, ..nothing }
             }
             (Some(ranks), Some(&value_s)) => {
                 let of_sections: Vec<f64> = shares.iter().map(|shares| shares[i]).collect();
@@ -215,9 +219,8 @@ fn interval(
     shares: &[f64],
 ) -> (Option<(f64, f64)>, Option<u64>) {
     let n = all.count();
-    let (below, above) = batch_means(shares)
-        .map_or((0.0, 0.0), |found| (found.mean - found.interval.0, found.interval.1 - found.mean));
-    let low = low.min(((p - above) * n as f64).floor().max(1.0) as u64);
+    let (below, above) = share_error(shares);
+    let low = lower_rank(n, p, low, above);
     let times = below / (1.0 - p);
     let over = (1.0 - p) * n as f64 * (1.0 - times).max(libm::exp(-2.0 * times));
     if times > MOST_TIMES || over < 1.0 {
@@ -227,6 +230,17 @@ fn interval(
     let high = high.max(n - over.floor() as u64);
     let end = |rank: u64| all.known.histogram.at_rank_s(rank);
     (end(low).zip(end(high)), None)
+}
+
+/// How far the interval of a share reaches below and above it, by batch means of the shares of sections.
+fn share_error(shares: &[f64]) -> (f64, f64) {
+    batch_means(shares)
+        .map_or((0.0, 0.0), |found| (found.mean - found.interval.0, found.interval.1 - found.mean))
+}
+
+/// The rank of the lower end of a quantile's interval, from the rank `low` for independent requests and the error of the share below it.
+fn lower_rank(n: u64, p: f64, low: u64, above: f64) -> u64 {
+    low.min(((p - above) * n as f64).floor().max(1.0) as u64)
 }
 
 /// The times at shares that go to 1 in eight steps for each tenth, as far as there are requests and they are known.

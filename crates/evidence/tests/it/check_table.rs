@@ -174,6 +174,29 @@ fn a_table_that_is_right_passes_in_every_check() {
     assert!((precision.effect.unwrap().value - 0.537).abs() < 0.002);
 }
 
+/// M/M/1/5 with a service of 1 s: p_n is in proportion to ρⁿ.
+#[test]
+fn a_correct_row_of_limited_capacity_passes_in_every_check() {
+    for rho in [0.95_f64, 1.2, 3.0] {
+        let weights: Vec<f64> = (0..=5).map(|n| rho.powi(n)).collect();
+        let all: f64 = weights.iter().sum();
+        let lost = weights[5] / all;
+        let present: f64 = (0..).zip(&weights).map(|(n, weight)| f64::from(n) * weight / all).sum();
+        let (busy, response_s) = (1.0 - weights[0] / all, present / (rho * (1.0 - lost)));
+        let text = |busy: f64| {
+            format!(
+                "rate_per_s,service_mean_s,servers,capacity,lost,utilisation,throughput_per_s,response_mean_s\n\
+                 {rho},1,1,5,{lost},{busy},{},{response_s}\n",
+                rho * (1.0 - lost)
+            )
+        };
+        let found = findings(&text(busy));
+        assert!(found.iter().all(|finding| finding.verdict == AssumptionVerdict::Holds), "{found:#?}");
+        assert!(found.iter().any(|finding| finding.check == Check::Utilisation), "{found:#?}");
+        assert!(broken(&text(0.5 * busy)).iter().any(|(check, _)| *check == Check::Utilisation));
+    }
+}
+
 #[test]
 fn servers_may_be_told_beside_the_table() {
     let table = Table::read("rate_per_s,service_mean_s\n30,0.1\n").unwrap();

@@ -71,6 +71,30 @@ fn the_true_parameters_and_predictions_lie_in_their_intervals() {
     assert!(hits.iter().all(|hits| *hits >= 16), "{hits:?} of {seeds}");
 }
 
+/// M/M/1 with known noise of 1 %, of which the points show less. A change of the service time by one per cent changes the response time
+/// by 1/(1 − ρ) per cent, so the interval has a closed form, whatever the residuals are.
+#[test]
+fn known_noise_alone_makes_the_interval_of_a_parameter() {
+    let point = |(i, share): (usize, &f64)| {
+        let response_s = SERVICE_S / (1.0 - share) * if i % 2 == 0 { 1.003 } else { 0.997 };
+        Observation {
+            response_s: Some(response_s),
+            response_half_width_s: Some(1.96 * 0.01 * response_s),
+            ..Observation::at("", Load::Open { rate_per_s: share / SERVICE_S })
+        }
+    };
+    let points: Vec<Observation> = SHARES.iter().enumerate().map(point).collect();
+    let given = KnownParameters { servers: Some(1), delay_s: Some(0.0), capacity: None };
+    let fit = fit(&points, given).unwrap();
+    let candidate = fit.candidates.iter().find(|candidate| candidate.name == "M/M/1").unwrap();
+    let service = candidate.parameters.iter().find(|found| found.quantity == Quantity::Service).unwrap();
+    let (low, high) = service.interval.unwrap();
+    let slopes: f64 = SHARES.iter().map(|share| (1.0 - share).powi(-2)).sum();
+    let expected = kendall_stats::student_t(7.0, 0.975) * 0.01 / slopes.sqrt();
+    let relative = (high - low) / 2.0 / service.value;
+    assert!((relative / expected - 1.0).abs() < 0.05, "{relative} {expected}");
+}
+
 /// How often each true station was the winner of four fixed seeds.
 #[test]
 fn the_ranking_finds_the_family_and_the_servers() {
@@ -157,6 +181,29 @@ fn refusals_make_room_a_candidate() {
     assert_eq!(fit.best().name, "M/M/2/6");
     let forecast = fit.forecast(Load::Open { rate_per_s: 300.0 }, None).unwrap();
     assert!(forecast.throughput_per_s.value < 100.0, "a full room turns away what two servers cannot do");
+    // Six requests at two servers of 20 ms take 60 ms at most.
+    let always = fit.highest("mean<100ms".parse().unwrap(), None).unwrap_err();
+    assert!(matches!(always, NoForecast::AlwaysMet { .. }), "{always}");
+    assert!(always.to_string().contains("mean < 100 ms is met at every rate"), "{always}");
+    let limited = fit.highest("mean<40ms".parse().unwrap(), None).unwrap().load.value;
+    assert!((50.0..300.0).contains(&limited), "{limited}");
+}
+
+/// A capacity beyond the limit is an error where requests were rejected; otherwise no model has it.
+#[test]
+fn a_capacity_beyond_a_million_is_refused_in_words() {
+    let at = |rate_per_s: f64, lost: f64| Observation {
+        response_s: Some(0.02 / (1.0 - rate_per_s / 50.0)),
+        lost: Some(lost),
+        ..Observation::at("", Load::Open { rate_per_s })
+    };
+    let points = |lost: f64| [10.0, 20.0, 30.0, 40.0].map(|rate_per_s| at(rate_per_s, lost));
+    let given = KnownParameters { capacity: Some(1_000_001), ..KnownParameters::default() };
+    let refused = fit(&points(0.01), given).unwrap_err();
+    assert!(refused.to_string().starts_with("a capacity of 1000001 requests is more than"), "{refused}");
+    let column = points(0.01).map(|point| Observation { capacity: Some(u64::MAX), ..point });
+    assert!(matches!(fit(&column, KnownParameters::default()), Err(NoFit::Capacity { .. })));
+    assert!(fit(&points(0.0), given).is_ok());
 }
 
 /// The relative width of the interval grows with 1/(1 − ρ), and reaches past saturation next to it.

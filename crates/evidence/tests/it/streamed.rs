@@ -178,6 +178,33 @@ fn what_was_given_up_makes_lower_bounds() {
     assert_eq!(judged("errors<5%"), ExpectationVerdict::Met);
 }
 
+/// The interval of p99 of 10,000 independent requests reaches from the 9,880th to the 9,920th. The first quantile is of a run in which
+/// the 9,896th and all slower ones were given up, the second of one in which the 9,906th were.
+#[test]
+fn a_quantile_near_the_given_up_requests_is_undecided() {
+    let judged = |given_up: u64, text: &str| {
+        let of = |i: u64| {
+            let due = i as i64 * 1_000_000;
+            match i * given_up % 10_000 < given_up {
+                true => row(i, due, Some(due + SECOND_NS), Outcome::TimedOut),
+                false => row(i, due, Some(due + 1_000_000), Outcome::Answered),
+            }
+        };
+        let seen = streamed(&(0..10_000).map(of).collect::<Vec<_>>(), Warmup::Until(0));
+        assert_eq!(seen.response.censored, given_up);
+        let expected: Expectation = text.parse().unwrap();
+        (*seen.response.quantile(0.99).unwrap(), expected.judge(seen.figure(expected.measure)))
+    };
+    let (p99, found) = judged(105, "p99<50ms");
+    assert!(p99.at_least && (p99.value_s.unwrap() / 0.001 - 1.0).abs() < 0.002, "{p99:?}");
+    assert_eq!(found.verdict, ExpectationVerdict::Undecided);
+    assert_eq!(judged(105, "p99<0.5ms").1.verdict, ExpectationVerdict::Failed);
+    let (p99, found) = judged(95, "p99<50ms");
+    assert!(!p99.at_least && p99.interval_s.is_none() && p99.needs.is_none(), "{p99:?}");
+    let why = "the upper end of its interval lies among the 95 requests that were given up";
+    assert_eq!((found.verdict, found.why.as_deref()), (ExpectationVerdict::Undecided, Some(why)));
+}
+
 /// Those still out at the end took at least until then, also where there are more of them than are kept.
 #[test]
 fn what_is_still_out_counts_until_the_end() {

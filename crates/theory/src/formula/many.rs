@@ -20,22 +20,31 @@ impl Many {
         Self { delay: Delay { p_wait, service_s, spare: servers - load }, load, servers }
     }
 
-    /// P(N ≥ n) = C·ρ^(n−m) from m on; below, what is missing is the sum of p_n … p_(m−1), from p_m downwards.
+    /// P(N ≥ n) = C·ρ^(n−m) from m on; below, the share of the states from n on, by p_k = p_(k−1)·a/k. They are relative to the most
+    /// likely state, because p_m of many lightly loaded servers is smaller than any number.
     fn at_least(&self, n: u64) -> f64 {
-        let (n, rho) = (n as f64, self.load / self.servers);
-        if n >= self.servers {
-            return self.delay.p_wait * libm::pow(rho, n - self.servers);
+        let (n, m, load) = (n as f64, self.servers, self.load);
+        if n >= m {
+            return self.delay.p_wait * libm::pow(load / m, n - m);
         }
-        let mut sum = self.delay.p_wait;
-        // p_m = C·(1 − ρ), and p_(k−1) = p_k·k/a.
-        let mut p = self.delay.p_wait * (1.0 - rho);
-        let mut k = self.servers;
-        while k > n {
-            p *= k / self.load;
-            sum += p;
+        let (mut below_n, mut from_n) = (0.0, 0.0);
+        let mut add = |k: f64, p: f64| if k < n { below_n += p } else { from_n += p };
+        let likeliest = load.floor();
+        let (mut k, mut p) = (likeliest, 1.0);
+        while k > 0.0 && p > 0.0 {
+            p *= k / load;
             k -= 1.0;
+            add(k, p);
         }
-        sum.min(1.0)
+        (k, p) = (likeliest, 1.0);
+        while k < m && p > 0.0 {
+            add(k, p);
+            k += 1.0;
+            p *= load / k;
+        }
+        // From p_m on the states are a geometric series.
+        add(m, p / (1.0 - load / m));
+        from_n / (below_n + from_n)
     }
 }
 
@@ -75,5 +84,32 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32) -> Solution {
         throughput_per_s: rate_per_s,
         lost: 0.0,
         tails: Tails::of(many),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand servers are as good as infinitely many for a load of 100, so the number is Poisson.
+    #[test]
+    fn many_lightly_loaded_servers_are_a_poisson_law() {
+        let many = Many::new(100.0, 1.0, 1000);
+        let mut below = 0.0;
+        for n in 0..1000u32 {
+            let (found, k) = (many.at_least(u64::from(n)), f64::from(n));
+            assert!((found - (1.0 - below)).abs() < 1e-12, "{n}: {found}");
+            below += libm::exp(k * libm::log(100.0) - 100.0 - libm::lgamma(k + 1.0));
+        }
+        assert!(many.at_least(50) > 0.999_999 && (many.at_least(100) - 0.513).abs() < 1e-3);
+    }
+
+    /// M/M/2 at one half: p_0 = 1/3, p_1 = 1/3, and from then on each state is half as likely as the one before.
+    #[test]
+    fn few_servers_have_the_textbook_states() {
+        let many = Many::new(1.0, 1.0, 2);
+        for (n, exact) in [(0, 1.0), (1, 2.0 / 3.0), (2, 1.0 / 3.0), (3, 1.0 / 6.0)] {
+            assert!((many.at_least(n) - exact).abs() < 1e-14, "{n}");
+        }
     }
 }

@@ -52,25 +52,35 @@ pub(super) fn units(known: &Known<'_>) -> Option<Finding> {
     Some(finding.statistic("E[S]·µ", product))
 }
 
-/// Utilisation as given, and as rate × service time / servers.
+/// Utilisation as given, and as rate × service time / servers. Lost requests count where that is closer: a rejected one needs no service,
+/// but one whose client gave up may have had it.
 pub(super) fn utilisation(known: &Known<'_>) -> Option<Finding> {
-    let (given, computed) = (known.row.utilisation?, known.offered_utilisation()?);
+    let (given, offered) = (known.row.utilisation?, known.offered_utilisation()?);
+    let lost = known.row.lost.filter(|_| known.rate_per_s().is_some()).unwrap_or(0.0);
+    let served = (1.0 - lost) * offered;
+    let of_served = lost > 0.0 && apart(given, served).abs() <= apart(given, offered).abs();
+    let (computed, product) = match of_served {
+        true => (served, "rate × (1 − lost) × service time / servers"),
+        false => (offered, "rate × service time / servers"),
+    };
     // A measured share is at most 1, and a value near 0 is rounded.
     let effect = if (given - computed).abs() < 0.001 { 0.0 } else { apart(given, computed) };
     let (shown, again) = (significant(given, 3), significant(computed, 3));
-    let holds = format!("Utilisation is {shown}, and rate × service time / servers is {again}.");
-    let broken = format!(
-        "Utilisation is given as {shown}, but rate × service time / servers is {again}: one of the numbers is wrong."
-    );
+    let holds = format!("Utilisation is {shown}, and {product} is {again}.");
+    let broken =
+        format!("Utilisation is given as {shown}, but {product} is {again}: one of the numbers is wrong.");
     Some(agreement(Check::Utilisation, effect, COMPUTED, "utilisation", holds, broken))
 }
 
-/// Whether there is a steady state, so that a mean exists.
+/// Whether there is a steady state, so that a mean exists. With limited capacity there is one at any load, and no very long queue.
 pub(super) fn stability(known: &Known<'_>) -> Option<Finding> {
     if known.row.users.is_some() {
         return None;
     }
     let utilisation = known.offered_utilisation()?;
+    if utilisation > NEARLY_FULL && known.room().is_some() {
+        return None;
+    }
     let capacity = significant(f64::from(known.servers?.get()) / known.service_s?, 3);
     let shown = significant(utilisation, 3);
     let given = known.row.response_mean_s.or(known.row.response_model_s);
@@ -106,7 +116,7 @@ pub(super) fn formula_of(known: &Known<'_>) -> Option<Finding> {
     let printed_s = known.row.response_model_s?;
     let Some(station) = known.exponential() else {
         known.offered_utilisation()?;
-        return None; // `stability` says that there is nothing to compute.
+        return None; // `stability` says that there is nothing to compute; above 1, M/M/m/K is not checked.
     };
     let right_s = station.response_s();
     let by_states_s = station.service_s + waiting_by_states_s(&station);
