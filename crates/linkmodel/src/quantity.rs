@@ -4,7 +4,6 @@ use crate::fault::Fault;
 
 /// Parses a time: `20ms`, `1.5s`, `100us`, `250µs`, `800ns`, `2min`, `1h`; `0` needs no unit. A link's times are of all sizes, so a
 /// number alone could mean seconds or milliseconds.
-/// alone could mean seconds or milliseconds.
 ///
 /// # Errors
 ///

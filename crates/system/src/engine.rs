@@ -7,10 +7,9 @@ use kendall_digest::Engine;
 
 /// The engine of the environment variable [`Engine::VARIABLE`], or the fastest. Only this function reads it: `digest` itself knows
 /// neither the environment nor the time.
-/// knows neither the environment nor the time.
 ///
-/// Fails if there is no engine of the name in the environment.
-/// Says in words why there is no engine of the name that the environment gives.
+/// # Errors
+/// Says in words why there is no engine of the name in the environment.
 pub fn digest_engine() -> Result<Engine, String> {
     let forced = env::var(Engine::VARIABLE).ok();
     let begun = Instant::now();
