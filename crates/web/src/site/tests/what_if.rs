@@ -89,9 +89,14 @@ fn a_bare_station_has_the_numbers_of_the_formula() {
         found["command"],
         "kendall solve M/LN/2 --arrival-rate 12 --service-time 0.1 --service-scv 3 --delay 0.005"
     );
-    // The address gives the same answer, and a preview the same formula.
+    // The address gives the same answer, and a preview the same formula. A busy machine computes fewer points of the curve in its time.
     let again = answer(&site, &format!("{}&detail=full&curve=1", &found["address"].as_str().unwrap()[9..]));
-    assert_eq!(again, found);
+    let without_curve = |answer: &Value| {
+        let mut answer = answer.clone();
+        answer["curve"] = Value::Null;
+        answer
+    };
+    assert_eq!(without_curve(&again), without_curve(&found));
     let preview = answer(&site, &query.replace("full&curve=1", "preview"));
     assert_eq!((&preview["mean"], &preview["curve"]), (&found["mean"], &Value::Null));
 }
