@@ -50,7 +50,7 @@ pub(crate) struct ServerOptions {
     #[arg(value_name = "ADDR", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
-    /// The public keys of the clients that are admitted, a line for each: the key and a name
+    /// The public keys of the clients that are admitted, a line for each: the key and a name; the file belongs to root or this user
     #[arg(long, value_name = "FILE")]
     pub(crate) authorized_keys: PathBuf,
 }

@@ -51,7 +51,7 @@ pub(crate) struct ServeTunnel {
     #[arg(long, value_name = "NAME", default_value = "kendall%d")]
     device: String,
 
-    /// The most clients at once; further ones are rejected
+    /// The most clients at once; further ones are rejected, as is the fifth of one key
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     max_clients: u16,
 

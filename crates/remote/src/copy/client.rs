@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kendall_curve::Stream;
@@ -12,13 +11,13 @@ use crate::copy::failures::Failures;
 use crate::copy::partial::{self, PartialFile};
 use crate::copy::progress::Progress;
 use crate::copy::protocol::{CopyOptions, MAX_REQUEST, MAX_ROOTS, Message, Partial, Wanted};
-use crate::copy::pump::{Receiving, receive_all, send_all};
+use crate::copy::pump::{Receiving, prepare, receive_all, send_all};
 use crate::copy::send::Sending;
 use crate::copy::source::Source;
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::opening::{Hello, REFUSED, Service, VERSION, decode_refused};
-use crate::session::{Inward, SILENCE_LIMIT, alive_while, split, write};
+use crate::session::{Inward, SILENCE_LIMIT, split, write};
 
 /// How a client copies.
 #[derive(Clone, Copy, Debug)]
@@ -133,21 +132,13 @@ pub async fn download(
     let CopySettings { options, silence_limit } = settings;
     let (inward, mut outward) = split(stream, silence_limit);
     write(&mut outward, &opening(&[Message::Get { options, wanted }])).await?;
-    // Large partial files take long to read. The thread that reads them ends with this future.
-    let path = target.to_owned();
-    let waits = Arc::new(());
-    let waiting = Arc::downgrade(&waits);
-    let found = spawn_blocking(move || {
-        let partials = partial::find(&target_folder.folder, &|| waiting.strong_count() > 0)
-            .map_err(RemoteError::file("read", &path))?;
-        Ok::<_, RemoteError>((target_folder, partials))
+    let (path, mut stop) = (target.to_owned(), pin!(stop));
+    let found = prepare(&mut outward, &mut stop, move |goes_on| {
+        let partials =
+            partial::find(&target_folder.folder, goes_on).map_err(RemoteError::file("read", &path))?;
+        Ok((target_folder, partials))
     });
-    let mut stop = pin!(stop);
-    let (target, partials) = tokio::select! {
-        found = alive_while(&mut outward, found) => found?.map_err(panicked)??,
-        () = &mut stop => return Err(RemoteError::Interrupted),
-    };
-    drop(waits);
+    let (target, partials) = found.await??;
     let mut bytes = Vec::new();
     Message::Have(offers(&partials)).encode(&mut bytes);
     write(&mut outward, &bytes).await?;

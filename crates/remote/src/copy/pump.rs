@@ -2,10 +2,12 @@
 
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::thread;
 
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
 
 use crate::copy::failures::Failures;
 use crate::copy::outbox::{Written, outbox};
@@ -43,6 +45,24 @@ fn run_thread<T: Send + 'static>(
         .spawn(move || _ = returns.send(work()))
         .map_err(|error| RemoteError::Protocol(format!("cannot start a thread: {error}")))?;
     Ok(returned)
+}
+
+/// Runs work that may read files for long, and gives the peer signs of life meanwhile. The work is told whether to go on: it ends with
+/// this future, which `stop` ends early.
+pub(crate) async fn prepare<T: Send + 'static>(
+    outward: &mut Outward,
+    stop: impl Future<Output = ()>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, RemoteError> + Send + 'static,
+) -> Result<Result<T, RemoteError>, RemoteError> {
+    let waits = Arc::new(());
+    let waiting = Arc::downgrade(&waits);
+    let working = spawn_blocking(move || work(&|| waiting.strong_count() > 0));
+    tokio::select! {
+        worked = alive_while(outward, working) => {
+            Ok(worked?.unwrap_or_else(|_| Err(RemoteError::unexpected("a task has panicked"))))
+        }
+        () = stop => Err(RemoteError::Interrupted),
+    }
 }
 
 /// Sends sources, and waits until the receiver has finished.

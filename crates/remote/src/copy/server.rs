@@ -16,14 +16,14 @@ use crate::copy::folder::Folder;
 use crate::copy::partial;
 use crate::copy::progress::Progress;
 use crate::copy::protocol::{CopyOptions, Message, Wanted};
-use crate::copy::pump::{Receiving, receive_all, send_all};
+use crate::copy::pump::{Receiving, prepare, receive_all, send_all};
 use crate::copy::send::Sending;
 use crate::copy::source::Source;
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::opening::{Hello, Service, VERSION, encode_refused};
 use crate::path::shown;
-use crate::session::{Inward, Outward, alive_while, split, write};
+use crate::session::{Inward, Outward, split, write};
 
 /// A client that has not said by then what it wants loses its session.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -135,22 +135,13 @@ impl FileServer {
                 return Err(refused);
             }
             let served = self.folder.clone();
-            // The thread that reads partial files ends with this future.
-            let waits = Arc::new(());
-            let waiting = Arc::downgrade(&waits);
-            let prepared = spawn_blocking(move || {
+            let prepared = prepare(&mut outward, &mut stop, move |goes_on| {
                 let target = Target::served(&served, &target, &names)?;
-                let partials = partial::find(&target.folder, &|| waiting.strong_count() > 0)
+                let partials = partial::find(&target.folder, goes_on)
                     .map_err(RemoteError::file("read", Path::new("the target")))?;
-                Ok::<_, RemoteError>((target, partials))
+                Ok((target, partials))
             });
-            let prepared = tokio::select! {
-                prepared = alive_while(&mut outward, prepared) => prepared?,
-                () = &mut stop => return Err(RemoteError::Interrupted),
-            };
-            drop(waits);
-            let prepared = prepared.unwrap_or_else(|_| Err(RemoteError::unexpected("a task has panicked")));
-            let (target, partials) = match prepared {
+            let (target, partials) = match prepared.await? {
                 Ok(prepared) => prepared,
                 Err(error) => {
                     refuse(&mut outward, &error).await;
