@@ -47,7 +47,7 @@ fn run_thread<T: Send + 'static>(
     Ok(returned)
 }
 
-/// Runs work that may read files for long, and gives the peer signs of life meanwhile. The work is told whether to go on: it ends with
+/// Runs work that may read files for long, and gives the peer signs of life meanwhile. The work checks whether to go on: it ends with
 /// this future, which `stop` ends early.
 pub(crate) async fn prepare<T: Send + 'static>(
     outward: &mut Outward,
