@@ -211,7 +211,12 @@ impl Agent<'_> {
             return Err("the name of the run is not valid".into());
         }
         let workload = job.workload(self.allowed, self.systems)?;
-        note(&format!("Share {} of {} of a load on {}", place + 1, job.plan.share.of(), job.target.address));
+        note(&format!(
+            "Share {} of {} of a load on {}",
+            u64::from(place) + 1,
+            job.plan.share.of(),
+            job.target.address
+        ));
         let subject = reports(&run, &place.to_string()).into();
         let outbox = Outbox { client: self.client.clone(), subject, runtime: Handle::current() };
         self.share =
@@ -220,16 +225,18 @@ impl Agent<'_> {
     }
 
     fn start(&mut self, run: &str, at_ns: i64) -> Result<(), String> {
-        self.share(run)?;
+        if !matches!(self.share(run)?.state, State::Prepared(..)) {
+            return Err("it sends already".into());
+        }
         let within =
             at_ns.checked_sub(now_ns()).is_some_and(|left_ns| (0..START_WITHIN_NS).contains(&left_ns));
+        if !within {
+            return Err("the start is not within the next minute".into());
+        }
         let Some(Share { run, heard, outbox, state: State::Prepared(job, workload) }) = self.share.take()
         else {
             return Err("it sends already".into());
         };
-        if !within {
-            return Err("the start is not within the next minute".into());
-        }
         let plan = Plan { threads: job.threads(), start_ns: Some(at_ns), ..job.plan };
         let sending = Arc::new(Sending::default());
         let (shared, reports) = (Arc::clone(&sending), outbox.clone());

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use kendall_chat::name::Name;
 use kendall_curve::curvecp::PublicKey;
 use kendall_files::append;
 use sha2::{Digest, Sha256};
@@ -43,8 +44,14 @@ impl KnownPeers {
     /// Compares a peer's key with the one that it had, or keeps it.
     ///
     /// # Errors
-    /// Fails with [`Failure::KeyChanged`] where it is another one, and where the file cannot be written.
+    /// Fails with [`Failure::KeyChanged`] where it is another one, where the file cannot be written, and where the name is not one that a
+    /// directory server gives: with a line break in it, it could stand for another peer's line of the file.
     pub fn check(&mut self, name: &str, key: &PublicKey) -> anyhow::Result<Acquaintance> {
+        anyhow::ensure!(
+            Name::new(name).is_ok_and(|valid| valid.shown() == name),
+            "the server named the peer \"{}\", which is not a valid name; use another server",
+            name.escape_debug()
+        );
         let digits = format!("{key:?}");
         self.update(|keys| match keys.get(name) {
             Some(known) if *known == digits => (Ok(Acquaintance::Known), false),
@@ -157,6 +164,20 @@ mod tests {
         assert!(second.check("ann", &bob).is_err());
         assert!(first.forget("bob").unwrap());
         assert_eq!(second.check("bob", &ann).unwrap(), Acquaintance::New);
+    }
+
+    #[test]
+    fn a_name_cannot_stand_for_another_peer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("known-peers");
+        let (first, second) = (PublicKey([1; 32]), PublicKey([2; 32]));
+        let mut peers = KnownPeers::open(&path).unwrap();
+        peers.check("carol", &first).unwrap();
+        for name in ["~ 0\ncarol", "x\ncarol", "a b", "Carol", ""] {
+            let error = peers.check(name, &second).unwrap_err().to_string();
+            assert!(error.contains("not a valid name") && !error.contains('\n'), "{error}");
+        }
+        assert_eq!(KnownPeers::open(&path).unwrap().check("carol", &first).unwrap(), Acquaintance::Known);
     }
 
     #[test]

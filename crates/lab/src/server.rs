@@ -192,9 +192,15 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail only if the process has ended and was waited for.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if !matches!(self.process.try_wait(), Ok(None)) {
+            return;
+        }
+        // A server that has started other programs ends them only if it is asked.
+        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        if !matches!(self.ended_within(STOP_WITHIN), Ok(Some(_))) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
     }
 }
 

@@ -31,14 +31,19 @@ pub fn emulate(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     let kendall = getppid();
     stand_apart();
     let mut emulator = Emulator::default();
-    while let Some(request) = receive(&mut from)? {
-        let reply = emulator.answer(request).unwrap_or_else(|error| Reply::Refused(error.to_string()));
-        send(&mut to, &reply)?;
-    }
+    let mut serve = || {
+        while let Some(request) = receive(&mut from)? {
+            let reply = emulator.answer(request).unwrap_or_else(|error| Reply::Refused(error.to_string()));
+            send(&mut to, &reply)?;
+        }
+        Ok(())
+    };
+    let served = serve();
+    // Also where kendall has been killed while it waited for an answer.
     if let Some(laid) = &emulator.laid {
         end_all_within(laid, kendall);
     }
-    Ok(())
+    served
 }
 
 /// Leaves kendall's session, for two reasons. Ctrl-C at the terminal is for kendall, which then ends the link in good order. And

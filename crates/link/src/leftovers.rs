@@ -26,6 +26,11 @@ pub(crate) fn end_leftovers() {
 }
 
 fn is_left_over(process: i32) -> bool {
+    // In a container, process numbers are others.
+    let numbering = |process: &str| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    if numbering(&process.to_string()) != numbering("self") {
+        return false;
+    }
     // The environment of another user's process cannot be read, and that user has to end it.
     let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let mark = format!("{MARK}=");

@@ -57,8 +57,7 @@ impl Default for SpoolOptions {
 /// The part of a file for which there was no memory.
 struct Disk {
     file: Arc<File>,
-    reserved: u64,
-    budget: Arc<SpoolBudget>,
+    reservation: Reservation,
     written: u64,
     stage: Option<Stage>,
 }
@@ -70,6 +69,7 @@ impl Disk {
             return Err(io::Error::new(io::ErrorKind::StorageFull, full));
         }
         let folder = budget.folder.clone();
+        let reservation = Reservation { bytes, budget: Arc::clone(budget) };
         let opened = spawn_blocking(move || {
             let failed = |error: io::Error| {
                 io::Error::new(
@@ -79,16 +79,8 @@ impl Disk {
             };
             tempfile::tempfile_in(&folder).map_err(failed)
         });
-        // From here on, dropping this returns the reservation.
-        let mut disk = Self {
-            file: Arc::new(File::open("/dev/null")?),
-            reserved: bytes,
-            budget: Arc::clone(budget),
-            written: 0,
-            stage: None,
-        };
-        disk.file = Arc::new(opened.await.map_err(io::Error::other)??);
-        Ok(disk)
+        let file = Arc::new(opened.await.map_err(io::Error::other)??);
+        Ok(Self { file, reservation: reservation, written: 0, stage: None })
     }
 
     /// Writes this many bytes of the stage, and releases it.
@@ -105,9 +97,15 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+/// Disk space, which is given back when this is dropped.
+struct Reservation {
+    bytes: u64,
+    budget: Arc<SpoolBudget>,
+}
+
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.disk_left.fetch_add(self.reserved, Ordering::Relaxed);
+        self.budget.disk_left.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -290,7 +288,7 @@ impl Decrypted {
         } else if let Some(disk) = &self.disk {
             // The last piece is sent, and can be used again.
             self.current = Current::Nothing;
-            let mut piece = disk.budget.unreserved(disk.written - self.read)?;
+            let mut piece = disk.reservation.budget.unreserved(disk.written - self.read)?;
             let (file, cipher, at) = (Arc::clone(&disk.file), Arc::clone(&self.cipher), self.read);
             let read = move || {
                 file.read_exact_at(&mut piece, at)?;

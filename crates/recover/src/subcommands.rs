@@ -169,6 +169,13 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Subcom
         _ => with_suffix(&file, ".plain"),
     });
     let compare = path(settings, "compare");
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if let Some(other) = compare.as_ref().filter(|other| place(other) == place(&to)) {
+        return Err(format!(
+            "{} would be replaced by the decrypted file and then compared with itself; give another path with --out",
+            other.display()
+        ));
+    }
     // A device or a pipe is written directly.
     if compare.is_none() && to.is_file() {
         return Err(format!("{} exists; give another path for the decrypted file with --out", to.display()));

@@ -3,7 +3,6 @@
 
 use kendall_analysis::versus::{method, tables};
 use kendall_evidence::compare::{Against, Comparison, ComparisonVerdict, Terms};
-use kendall_stats::number::significant;
 
 use crate::picture::{Axis, AxisKind, Mark, Picture, Plot, Series};
 use crate::terminal::wrapped;
@@ -148,10 +147,12 @@ fn shift_of(against: &Against) -> Option<Plot> {
     );
     shifted.intervals = shift.iter().map(|one| (one.base_s, one.interval_s.0, one.interval_s.1)).collect();
     let none = Series::new("no shift", Mark::Line(0), vec![(first.base_s, 0.0), (last.base_s, 0.0)]);
-    let of = if last.p > 0.9 {
-        format!("deciles and p{}", significant(last.p * 100.0, 2))
-    } else {
-        "deciles".into()
+    let name = |p: f64| format!("p{}", (p * 1e4).round() / 1e2);
+    let tail: Vec<String> = shift.iter().map(|one| one.p).filter(|p| *p > 0.9).map(name).collect();
+    let of = match tail.as_slice() {
+        [] => "deciles".to_owned(),
+        [only] => format!("deciles and {only}"),
+        [but_last @ .., last] => format!("deciles, {} and {last}", but_last.join(", ")),
     };
     let place = if against.place.is_empty() { String::new() } else { format!(", {}", against.place) };
     Some(Plot {
@@ -230,7 +231,8 @@ mod tests {
         let svg = shift(&compared()).expect("there are quantiles").svg(crate::picture::Style::Screen);
         let tree = roxmltree::Document::parse(&svg).expect("well-formed");
         let ticks: Vec<&str> = tree.descendants().filter_map(|node| node.text()).collect();
-        assert!(ticks.iter().any(|text| text.starts_with("shift [ms]")), "{ticks:?}");
+        let has = |start: &str| ticks.iter().any(|text| text.starts_with(start));
+        assert!(has("shift [ms]") && has("deciles, p99 and p99.9 of "), "{ticks:?}");
         assert!(tree.descendants().filter(|node| node.has_tag_name("circle")).count() >= SHIFTED.len());
         let empty = Comparison { against: Vec::new(), ..compared() };
         assert_eq!(shift(&empty), None);

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use kendall_agents::FleetError;
 use kendall_load::Plan;
 use kendall_nats::NatsError;
+use kendall_record::Outcome;
 use kendall_station::Arrivals;
 use kendall_testbed::Nats;
 
@@ -40,6 +42,37 @@ fn an_agent_loads_only_what_its_command_line_allows() {
     assert!(refused(&endless, &here).contains("no end"));
     let bad = Plan { connections: 0, ..plan };
     assert!(refused(&bad, &here).contains("connections"));
+}
+
+/// Sends the first order to start on again, as any client of the NATS server may, and returns the agent's reply.
+async fn start_again(client: async_nats::Client, mut orders: async_nats::Subscriber) -> String {
+    while let Some(order) = orders.next().await {
+        if order.payload.starts_with(b"{\"start\"") {
+            let reply = client.request(order.subject, order.payload).await.unwrap();
+            return String::from_utf8(reply.payload.into()).unwrap();
+        }
+    }
+    unreachable!("the fleet starts its load")
+}
+
+#[test]
+fn a_second_order_to_start_is_refused_and_the_load_goes_on() {
+    let Some(nats) = Nats::with("") else { return };
+    let server = Server::start();
+    let _agent = Agent::start(&nats.url(), "a", &server.address.to_string());
+    let fleet = gather(&nats.url(), 1).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let again = runtime.block_on(async {
+        let client = async_nats::connect(nats.url()).await.unwrap();
+        let orders = client.subscribe("kendall.agent.*").await.unwrap();
+        client.flush().await.unwrap();
+        tokio::spawn(start_again(client, orders))
+    });
+    let plan = Plan::lasting(Arrivals::poisson(200.0), Duration::from_secs(1), 5);
+    let (summary, _) = load(&fleet, &server.target(), &plan, 1).unwrap();
+    assert_eq!(summary.count(Outcome::Answered), summary.sent);
+    let reply = runtime.block_on(again).unwrap();
+    assert!(reply.contains("sends already"), "{reply}");
 }
 
 #[test]

@@ -25,7 +25,9 @@ fn the_highest_rate_is_just_below_what_the_server_can_do() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let limited = words.contains("the generator is the limit") || found["unfinished"].is_object();
-        if limited { Err(words) } else { Ok(output) }
+        // Where each probe had too many late requests to decide, no rate was found.
+        let decided = !output.status.success() || found["found"]["rate_per_s"].is_object();
+        if limited || !decided { Err(words) } else { Ok(output) }
     });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let peak: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -89,7 +89,11 @@ impl Hunt {
                 },
             };
             let start = Instant::now();
-            let most = until - self.tried;
+            // What workers have tried may be more than was asked for.
+            let most = until.saturating_sub(self.tried);
+            if most == 0 {
+                break;
+            }
             let (kind, TrialOutcome { count, end }) = match now {
                 Now::Words(words) => (Kind::Rules, words.advance(&self.finder, &self.query, interrupt, most)),
                 Now::Mask(mask) => (Kind::Masks, mask.advance(interrupt, most)),
