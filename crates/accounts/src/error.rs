@@ -45,7 +45,7 @@ pub enum StoreError {
         /// The message of the driver or the operating system.
         reason: String,
     },
-    /// The store would lose accounts in a crash.
+    /// The store would lose accounts, in a crash or when its memory is full.
     #[error(
         "the store {store} is not durable: its setting {setting} is {found:?}; set it to {wanted:?}, or accept the loss of accounts with Durability::AsConfigured"
     )]

@@ -67,18 +67,17 @@ impl Mysql {
         if self.durability == Durability::AsConfigured {
             return Ok(());
         }
-        let setting = "innodb_flush_log_at_trx_commit";
-        let found: Option<u8> = connection.query_first(format!("SELECT @@{setting}")).await?;
-        match found {
-            Some(1 | 3) => Ok(()),
-            found => Err(StoreError::NotDurable {
-                store: self.name.clone(),
-                setting,
-                found: found.unwrap_or_default().to_string(),
-                wanted: "1",
-            }
-            .into()),
-        }
+        let settings = "SELECT @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog";
+        let found: Option<(u8, u8, u64)> = connection.query_first(settings).await?;
+        let (setting, found) = match found.unwrap_or_default() {
+            (1, 0, _) | (1, _, 1) | (3, ..) => return Ok(()),
+            // With a binary log, 1 leaves the flush of a commit to that log:
+            // <https://mariadb.com/kb/en/binary-log-group-commit-and-innodb-flushing-performance/>.
+            (1, _, found) => ("sync_binlog", found),
+            (found, ..) => ("innodb_flush_log_at_trx_commit", found.into()),
+        };
+        let (store, found) = (self.name.clone(), found.to_string());
+        Err(StoreError::NotDurable { store, setting, found, wanted: "1" }.into())
     }
 
     /// Applies the steps that the database lacks.

@@ -47,16 +47,34 @@ impl Redis {
     }
 
     async fn check_durability(&self, connection: &mut MultiplexedConnection) -> Result<(), StoreError> {
-        for (setting, wanted) in [("appendonly", "yes"), ("appendfsync", "always")] {
-            let answer: RedisResult<Vec<String>> =
-                redis::cmd("CONFIG").arg("GET").arg(setting).query_async(connection).await;
-            let found = answer.map_err(|error| self.failed(with_causes(&error)))?;
-            let found = found.into_iter().nth(1).unwrap_or_default();
+        let wrong = |setting, found, wanted| {
+            Err(StoreError::NotDurable { store: self.name.clone(), setting, found, wanted })
+        };
+        // `yes` for the third suspends the flushes while the log is rewritten.
+        let needed = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
+        for (setting, wanted) in needed {
+            let found = self.setting(connection, setting).await?;
             if found != wanted {
-                return Err(StoreError::NotDurable { store: self.name.clone(), setting, found, wanted });
+                return wrong(setting, found, wanted);
             }
         }
+        // All accounts are one key, which is not to be evicted.
+        let policy = self.setting(connection, "maxmemory-policy").await?;
+        if policy.starts_with("allkeys") && self.setting(connection, "maxmemory").await? != "0" {
+            return wrong("maxmemory-policy", policy, "noeviction");
+        }
         Ok(())
+    }
+
+    async fn setting(
+        &self,
+        connection: &mut MultiplexedConnection,
+        name: &str,
+    ) -> Result<String, StoreError> {
+        let answer: RedisResult<Vec<String>> =
+            redis::cmd("CONFIG").arg("GET").arg(name).query_async(connection).await;
+        let found = answer.map_err(|error| self.failed(with_causes(&error)))?;
+        Ok(found.into_iter().nth(1).unwrap_or_default())
     }
 
     fn failed(&self, reason: String) -> StoreError {

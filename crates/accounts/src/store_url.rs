@@ -95,7 +95,13 @@ impl fmt::Debug for StoreUrl {
 
 /// A URL with `***` for its password and no query, since drivers take passwords there, too.
 fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((scheme, rest)) = url.split_once(':').filter(|(scheme, _)| *scheme != "sqlite") else {
+        return url.to_owned();
+    };
+    let Some(rest) = rest.strip_prefix("//") else {
+        // A slash may be missing before a user and a password, or a query.
+        return if rest.contains(['@', '?']) { format!("{scheme}:***") } else { url.to_owned() };
+    };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     if query.contains('@') {
         // The question mark may be part of the password.
@@ -126,6 +132,10 @@ mod tests {
         assert_eq!(shown("redis://db"), "redis://db");
         assert_eq!(shown("redis://:s3?cret@db"), "redis://***");
         assert_eq!(shown("sqlite:chat.db"), "sqlite:chat.db");
+        for text in ["postgres:/ada:s3cret@db/chat?x=://", "postgres:/db?password=s3cret", "ada:s3cret@db"] {
+            let scheme = text.split(':').next().unwrap();
+            assert!(shown(text).contains(&format!("\"{scheme}:***\"")), "{}", shown(text));
+        }
         assert!(!shown("oracle://ada:s3cret@db/chat").contains("s3cret"));
         let debug = format!("{:?}", "redis://:s3cret@db/1".parse::<StoreUrl>());
         assert!(!debug.contains("s3cret"), "{debug}");

@@ -2,17 +2,23 @@
 //!
 //! Calls are futures of tokio. What the server says unasked is kept until [`Client::next_push`] takes it. A log-in stretches the
 //! password on the calling thread, which takes about 10 ms with [`Stretch::Argon2id`].
+//!
+//! The server is not trusted with the client's time and memory: an answer has a limit of time, and what is kept has a bound.
 
 pub(crate) mod comparison;
 pub mod security;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use kendall_talk::relay::Token;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::password::client::{LogIn, Registration};
@@ -25,6 +31,10 @@ use security::Security;
 
 /// Messages that wait to be taken; with more, the connection fails.
 const PUSHES: usize = 4096;
+/// The most users of a list; a server has at most 100,000 sessions.
+const USERS: usize = 1 << 17;
+/// How long the server may take for an answer. Its store may take 10 s, and other requests can wait before this one.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +67,8 @@ pub enum ClientError {
     Password(#[from] PasswordError),
     #[error("more than {PUSHES} messages of the server wait to be read")]
     Overrun,
+    #[error("the directory server has not answered within {} s; try again later", PATIENCE.as_secs())]
+    Silent,
 }
 
 impl ClientError {
@@ -97,6 +109,7 @@ pub struct Client {
     last: u32,
     pushes: VecDeque<Push>,
     bytes: (u64, u64),
+    patience: Duration,
 }
 
 impl Client {
@@ -114,6 +127,10 @@ impl Client {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn over(stream: TcpStream, security: &Security) -> Result<Self, ClientError> {
+        timeout(PATIENCE, Self::greet(stream, security)).await.unwrap_or(Err(ClientError::Silent))
+    }
+
+    async fn greet(stream: TcpStream, security: &Security) -> Result<Self, ClientError> {
         stream.set_nodelay(true)?;
         let (local, address) = (stream.local_addr()?, stream.peer_addr()?);
         let stream: Box<dyn Duplex> = match security {
@@ -132,6 +149,7 @@ impl Client {
             last: 0,
             pushes: VecDeque::new(),
             bytes: (0, 0),
+            patience: PATIENCE,
         };
         client.send(&encode_greeting(VERSION)).await?;
         loop {
@@ -206,7 +224,13 @@ impl Client {
             let after = all.last().cloned().unwrap_or_default();
             match self.ask(Request::WhoIsThere { after }).await? {
                 Answer::Users { names, more } => {
-                    all.extend(names.as_slice().iter().cloned());
+                    for name in names.as_slice() {
+                        // Otherwise the list could have no end.
+                        if all.last().is_some_and(|last| name <= last) || all.len() >= USERS {
+                            return Err(ClientError::Protocol);
+                        }
+                        all.push(name.clone());
+                    }
                     // A page without names would be asked for without end.
                     if more == 0 || names.as_slice().is_empty() {
                         return Ok(all);
@@ -318,8 +342,12 @@ impl Client {
     /// Makes a request and waits for its answer.
     ///
     /// # Errors
-    /// Fails where the server refuses it, and where the connection fails.
+    /// Fails where the server refuses it or does not answer within a minute, and where the connection fails.
     pub async fn ask(&mut self, request: Request) -> Result<Answer, ClientError> {
+        timeout(self.patience, self.answer(request)).await.unwrap_or(Err(ClientError::Silent))
+    }
+
+    async fn answer(&mut self, request: Request) -> Result<Answer, ClientError> {
         self.last = self.last.wrapping_add(1).max(1);
         let number = self.last;
         let mut bytes = Vec::new();
@@ -382,7 +410,31 @@ impl Client {
         }
     }
 
-    pub(crate) fn keep(&mut self, push: Push) -> Result<(), ClientError> {
+    /// Waits for a message that `picked` takes, and keeps all others. A caller may drop the future; no message is lost.
+    pub(crate) async fn pick_push<T>(
+        &mut self,
+        mut picked: impl FnMut(&Push) -> Option<T>,
+    ) -> Result<T, ClientError> {
+        let mut passed = 0;
+        loop {
+            while let Some(push) = self.pushes.get(passed) {
+                if let Some(value) = picked(push) {
+                    self.pushes.remove(passed);
+                    return Ok(value);
+                }
+                passed += 1;
+            }
+            if passed >= PUSHES {
+                // Checked before the next one is read, which would be lost.
+                return Err(ClientError::Overrun);
+            }
+            if let DirectoryMessage::Push(push) = self.next().await?.message {
+                self.pushes.push_back(push);
+            }
+        }
+    }
+
+    fn keep(&mut self, push: Push) -> Result<(), ClientError> {
         if self.pushes.len() >= PUSHES {
             return Err(ClientError::Overrun);
         }

@@ -5,7 +5,8 @@
 //! combinations that Japanese, Korean and Chinese use in addition to Latin. What makes it unique is its [`NameKey`], the skeleton of
 //! UTS 39: names that look the same have the same key, whatever their code points and their case.
 //!
-//! Clients need none of this: they send a name as their user typed it, and the server answers with the form that it keeps.
+//! A client may send a name as its user typed it: the server answers with the form that it keeps. A client that compares names applies
+//! the same rules.
 
 use std::fmt;
 use std::sync::Arc;

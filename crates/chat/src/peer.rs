@@ -14,6 +14,9 @@ use crate::protocol::{Addresses, Contact, EndOfCall, Push, Reachable};
 /// How long two clients that were brought together have to find a way.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Addresses of a peer that are known; [`Meeting::join`] tries as many.
+const ADDRESSES: usize = 8;
+
 /// A stream to a peer.
 #[derive(Debug)]
 pub struct Met {
@@ -135,13 +138,14 @@ impl Joining {
 }
 
 impl PeerAddresses {
-    /// Adds an address at which the peer was observed.
+    /// Adds an address at which the peer was observed. The oldest of more than eight is forgotten.
     pub fn learn(&self, address: SocketAddr) {
         self.0.send_if_modified(|known| {
             let is_news = !known.contains(&address);
             // Where the peer was seen is more likely to be right than what it says of itself.
             if is_news {
                 known.insert(0, address);
+                known.truncate(ADDRESSES);
             }
             is_news
         });
@@ -163,18 +167,15 @@ pub async fn call(
 ) -> Result<Met, PeerError> {
     let calling = Calling::begin(client, local, identity, name, talk, transport).await?;
     let call = calling.number();
-    let mut others = Vec::new();
-    let accepted = loop {
-        match client.next_push().await? {
-            Push::Accepted { call: accepted, peer, token } if accepted == call => break Ok((peer, token)),
-            Push::CallEnded { call: ended, why } if ended == call => {
-                break Err(PeerError::Ended { name: name.to_owned(), why });
-            }
-            other => others.push(other),
+    let decision = |push: &Push| match push {
+        Push::Accepted { call: accepted, peer, token } if *accepted == call => {
+            Some(Ok((peer.clone(), *token)))
         }
+        Push::CallEnded { call: ended, why } if *ended == call => Some(Err(*why)),
+        _ => None,
     };
-    others.into_iter().try_for_each(|push| client.keep(push))?;
-    let (peer, token) = accepted?;
+    let decided = client.pick_push(decision).await?;
+    let (peer, token) = decided.map_err(|why| PeerError::Ended { name: name.to_owned(), why })?;
     join(client, calling.accepted(peer, token)).await
 }
 
@@ -217,21 +218,34 @@ fn contact(meeting: &Meeting, identity: &SecretKey, server: SocketAddr, transpor
 
 async fn join(client: &mut Client, joining: Joining) -> Result<Met, PeerError> {
     let (call, addresses) = (joining.number(), joining.addresses());
-    let mut others = Vec::new();
+    let seen = |push: &Push| match push {
+        Push::PeerSeen { call: of, address } if *of == call => Some(*address),
+        _ => None,
+    };
     let learn = async {
         loop {
-            match client.next_push().await {
-                Ok(Push::PeerSeen { call: of, address }) if of == call => addresses.learn(address),
-                Ok(other) => others.push(other),
+            match client.pick_push(seen).await {
+                Ok(address) => addresses.learn(address),
                 // The clients can still meet: the directory has done its part.
                 Err(_) => return std::future::pending().await,
             }
         }
     };
-    let met = tokio::select! {
+    tokio::select! {
         met = joining.meet() => met,
         never = learn => match never {},
-    };
-    others.into_iter().try_for_each(|push| client.keep(push))?;
-    met
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_that_were_seen_last_are_known() {
+        let (sender, known) = watch::channel(Vec::new());
+        let port = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        (1..=100).for_each(|seen| PeerAddresses(sender.clone()).learn(port(seen)));
+        assert_eq!(*known.borrow(), (93..=100).rev().map(port).collect::<Vec<_>>());
+    }
 }

@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 use crate::failure::worded;
 use crate::known::safety_number;
 use crate::output::{json, line, note, shown};
-use crate::profile::Account;
-use crate::session::{User, connect};
+use crate::profile::{Account, enforced};
+use crate::session::{User, connect, log_out};
 
 /// The name of an account and the server that has it.
 #[derive(Args)]
@@ -53,7 +53,7 @@ pub(crate) struct Who {
 #[derive(Args)]
 pub(crate) struct Peers {
     /// Forget this peer's key: the next one is trusted
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = enforced)]
     forget: Option<String>,
 
     /// Print a JSON object a line: {"name": …, "safety_number": …}
@@ -90,6 +90,7 @@ pub(crate) async fn login(user: &User, Login { place }: Login) -> anyhow::Result
 /// Makes an account at the server and keeps it in the profile; the account, and the password that was asked for.
 pub(crate) async fn make(user: &User, account: Account) -> anyhow::Result<(Account, Zeroizing<String>)> {
     user.profile.check_unused()?;
+    let account = Account { name: enforced(&account.name)?, ..account };
     let mut client = connect(&account).await?;
     let password = user.new_password()?;
     client.register(&account.name, &password, Stretch::default()).await.map_err(worded)?;
@@ -102,7 +103,7 @@ pub(crate) async fn enter(user: &User, account: Account) -> anyhow::Result<(Acco
     let password = user.password(&account)?;
     let mut client = connect(&account).await?;
     let entered = client.log_in(&account.name, &password, Stretch::default()).await.map_err(worded)?;
-    client.log_out().await.map_err(worded)?;
+    log_out(client).await;
     keep(user, Account { name: entered.name, ..account }, password)
 }
 
@@ -131,7 +132,8 @@ pub(crate) async fn who(user: &User, options: Who) -> anyhow::Result<()> {
     for name in &client.who_is_there().await.map_err(worded)? {
         if options.json { json(&There { name })? } else { line(&shown(name))? }
     }
-    client.log_out().await.map_err(worded)
+    log_out(client).await;
+    Ok(())
 }
 
 pub(crate) fn peers(user: &User, options: Peers) -> anyhow::Result<()> {
@@ -161,7 +163,7 @@ pub(crate) async fn passwd(user: &User) -> anyhow::Result<()> {
     // A file has the old password in its first line; the new one comes from the terminal.
     let new = crate::password::read_new(None)?;
     client.change_password(&new, Stretch::default()).await.map_err(worded)?;
-    client.log_out().await.map_err(worded)?;
+    log_out(client).await;
     note("the password is changed");
     Ok(())
 }

@@ -4,27 +4,24 @@ use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kendall_chat::client::Client;
-use kendall_chat::name::Name;
 use kendall_chat::peer::{self, Met};
-use kendall_talk::{Command, End, Event, Path, SendError, Side, TalkId, converse};
+use kendall_talk::{Command, End, Event, Path, PeerStream, SendError, Side, TalkId, converse};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::failure::Failure;
 use crate::known::{Acquaintance, KnownPeers, safety_number};
 use crate::output::{note, shown};
-use crate::session::{User, local};
+use crate::profile::enforced;
+use crate::session::{FAREWELL, User, local};
 
 /// Commands and events that a conversation has room for.
 const ROOM: usize = 64;
 
 /// How long the peer has to say goodbye, too.
 const PARTING: Duration = Duration::from_secs(8);
-
-/// How long the last packets of a connection may take.
-pub const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A conversation that goes on.
 pub(crate) struct Running {
@@ -41,8 +38,15 @@ pub(crate) struct Running {
 
 impl Running {
     /// Begins a conversation, if the peer's key is the one that is known.
-    pub(crate) async fn begin(met: Met, talk: TalkId, known: &mut KnownPeers) -> anyhow::Result<Self> {
-        let Met { mut stream, path, name, key } = met;
+    ///
+    /// # Errors
+    /// Fails with the stream, which [`part`] ends.
+    pub(crate) fn begin(
+        met: Met,
+        talk: TalkId,
+        known: &mut KnownPeers,
+    ) -> Result<Self, (anyhow::Error, Box<PeerStream>)> {
+        let Met { stream, path, name, key } = met;
         let connection = stream.connection();
         match known.check(&name, &key) {
             Ok(Acquaintance::Known) => {}
@@ -50,13 +54,7 @@ impl Running {
                 let number = safety_number(&format!("{key:?}"));
                 note(&format!("first talk with {}, whose safety number is {number}", shown(&name)));
             }
-            Err(error) => {
-                // The peer learns at once that nothing comes: an end in failure could overtake that the two have met.
-                _ = stream.shutdown().await;
-                drop(stream);
-                _ = timeout(FAREWELL, connection.closed()).await;
-                return Err(error);
-            }
+            Err(error) => return Err((error, Box::new(stream))),
         }
         let (commands, mut wanted) = mpsc::channel(ROOM);
         let (happened, events) = mpsc::channel(ROOM);
@@ -80,6 +78,16 @@ impl Running {
         self.ask(Command::Send { sent_ms: now_ms(), text });
     }
 
+    /// Ends the talk. The peer has a while to say goodbye, too.
+    pub(crate) fn leave(&mut self) {
+        self.ask(Command::Leave);
+        let task = self.task.abort_handle();
+        tokio::spawn(async move {
+            sleep(PARTING).await;
+            task.abort();
+        });
+    }
+
     /// How many commands wait for room.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
@@ -91,6 +99,8 @@ impl Running {
     pub(crate) async fn next(&mut self) -> Option<Result<Event, SendError>> {
         loop {
             tokio::select! {
+                // Commands first: otherwise a peer could cause more commands than are given.
+                biased;
                 room = self.commands.reserve(), if !self.waiting.is_empty() => match (room, self.waiting.pop_front()) {
                     (Ok(room), Some(command)) => room.send(command),
                     _ => self.waiting.clear(),
@@ -100,16 +110,15 @@ impl Running {
         }
     }
 
-    /// Waits until both sides are done, for a while; what the peer says meanwhile is dropped.
+    /// Waits until both sides are done; what the peer says meanwhile is dropped.
     pub(crate) async fn end(mut self) -> anyhow::Result<()> {
-        let parted = timeout(PARTING, async { while self.next().await.is_some() {} }).await;
-        if parted.is_err() {
-            self.task.abort();
-            return Ok(());
-        }
-        match self.task.await? {
-            End::Over => Ok(()),
-            lost => Err(lost.into()),
+        while self.next().await.is_some() {}
+        match self.task.await {
+            Ok(End::Over) => Ok(()),
+            Ok(lost) => Err(lost.into()),
+            // The peer has not said goodbye in time.
+            Err(error) if error.is_cancelled() => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -123,11 +132,37 @@ pub(crate) async fn call(user: &User, client: &mut Client, name: &str) -> anyhow
     let met = peer::call(client, at, key.secret().clone(), name, talk, user.transport).await;
     let met = met.map_err(|error| Failure::of_call(name, error))?;
     // The directory writes names in one way, however they are typed.
-    let wanted = Name::new(name).map_or_else(|_| name.to_owned(), |name| name.shown().to_owned());
+    let wanted = enforced(name).unwrap_or_else(|_| name.to_owned());
     if met.name != wanted {
         return Err(Failure::AnotherUser { wanted, answered: shown(&met.name) }.into());
     }
     Ok((met, talk))
+}
+
+/// Begins a conversation with a user who was called, or who has called.
+///
+/// # Errors
+/// Fails where the user's key is not the one that is known.
+pub(crate) async fn begin(user: &User, met: Met, talk: TalkId) -> anyhow::Result<Running> {
+    match Running::begin(met, talk, &mut user.profile.known_peers()?) {
+        Ok(running) => Ok(running),
+        Err((error, stream)) => {
+            part(*stream).await;
+            Err(error)
+        }
+    }
+}
+
+/// Ends the stream of a peer that is not talked to, and waits a while until the peer knows.
+pub async fn part(mut stream: PeerStream) {
+    let connection = stream.connection();
+    let parting = async {
+        // An end in failure could overtake that the two have met.
+        _ = stream.shutdown().await;
+        drop(stream);
+        connection.closed().await;
+    };
+    _ = timeout(FAREWELL, parting).await;
 }
 
 /// How a path is called.
@@ -152,4 +187,45 @@ pub fn new_talk() -> anyhow::Result<TalkId> {
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flood_of_messages_does_not_pile_up_commands() {
+        const MESSAGES: usize = 1000;
+        let talk = TalkId([7; 16]);
+        let (stream, other) = duplex(1 << 20);
+        let (commands, mut wanted) = mpsc::channel(ROOM);
+        let (happened, events) = mpsc::channel(ROOM);
+        let task =
+            tokio::spawn(async move { converse(&mut Side::new(talk), stream, &mut wanted, &happened).await });
+        let path = Path::Direct("127.0.0.1:1".parse().unwrap());
+        let mut running =
+            Running { name: "ann".to_owned(), path, commands, events, waiting: VecDeque::new(), task };
+        let mut peer = Side::new(talk);
+        for _ in 0..MESSAGES {
+            peer.obey(Command::Send { sent_ms: 0, text: String::new() });
+        }
+        tokio::spawn(async move {
+            let (_commands, mut none) = mpsc::channel(1);
+            let (happened, mut happens) = mpsc::channel(1);
+            tokio::join!(converse(&mut peer, other, &mut none, &happened), async {
+                while happens.recv().await.is_some() {}
+            })
+        });
+        let (mut messages, mut most) = (0, 0);
+        while messages < MESSAGES {
+            if let Event::Message { number, .. } = running.next().await.unwrap().unwrap() {
+                messages += 1;
+                running.ask(Command::Read(number));
+                most = most.max(running.waiting());
+            }
+        }
+        assert!(most <= 3 * ROOM, "{most} commands wait");
+    }
 }

@@ -6,6 +6,8 @@ use kendall_chat::client::ClientError;
 use kendall_chat::peer::PeerError;
 use kendall_chat::protocol::{Blame, EndOfCall};
 
+use crate::output::{note, shown};
+
 /// A failure, with an exit status by which scripts distinguish the first kinds from others.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -39,8 +41,9 @@ pub enum Failure {
     },
     /// The peer's key is not the one that was seen before.
     #[error(
-        "{name} has another key than before, or another person answers in that name. Compare the safety number {number} with \
-         {name} by telephone; if it is right, accept the key with `kendall chat peers --forget {name}`"
+        "{peer} has another key than before, or another person answers in that name. Compare the safety number {number} with \
+         {peer} by telephone; if it is right, accept the key with `kendall chat peers --forget {peer}`",
+        peer = shown(name)
     )]
     KeyChanged {
         /// The peer.
@@ -113,6 +116,6 @@ pub fn worded(error: ClientError) -> anyhow::Error {
 /// Returns errors that are not a [`Failure`].
 pub fn exit_code(error: anyhow::Error) -> anyhow::Result<ExitCode> {
     let Some(failure) = error.downcast_ref::<Failure>() else { return Err(error) };
-    crate::output::note(&failure.to_string());
+    note(&failure.to_string());
     Ok(ExitCode::from(failure.status()))
 }

@@ -7,6 +7,7 @@ mod account;
 mod conversation;
 mod failure;
 mod files;
+mod interrupt;
 mod known;
 mod output;
 mod password;
@@ -25,17 +26,18 @@ use kendall_stats::quantity::time_s;
 use kendall_talk::PeerTransport;
 
 use crate::account::{Delete, Login, Passwd, Peers, Register, Who};
+use crate::interrupt::{Interrupts, interrupted};
 use crate::receive::Receive;
 use crate::send::Send;
 use crate::talk::Talk;
 
-pub use crate::conversation::{FAREWELL, new_talk, now_ms, path_name};
+pub use crate::conversation::{new_talk, now_ms, part, path_name};
 pub use crate::failure::{Failure, exit_code, worded};
 pub use crate::files::replace;
 pub use crate::known::{Acquaintance, KnownPeers, safety_number};
 pub use crate::output::{json, line, note, shown, size};
 pub use crate::profile::{Account, Profile};
-pub use crate::session::{STAY_ALIVE, User, connect, local};
+pub use crate::session::{FAREWELL, STAY_ALIVE, User, connect, local};
 pub use crate::setup::set_up;
 
 /// The user that runs a subcommand.
@@ -91,23 +93,17 @@ pub enum Command {
 /// Returns errors for the user.
 pub fn run(user: &User, command: Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let work = async {
-        match command {
-            Command::Register(options) => account::register(user, options).await,
-            Command::Login(options) => account::login(user, options).await,
-            Command::Who(options) => account::who(user, options).await,
-            Command::Send(options) => send::send(user, options).await,
-            Command::Receive(options) => receive::receive(user, options).await,
-            Command::Talk(options) => talk::talk(user, options).await,
-            Command::Peers(options) => account::peers(user, options),
-            Command::Passwd(_) => account::passwd(user).await,
-            Command::Delete(_) => account::delete(user).await,
-        }
-    };
     let done = runtime.block_on(async {
-        tokio::select! {
-            done = work => done.map(|()| ExitCode::SUCCESS),
-            code = interrupted() => code,
+        match command {
+            Command::Register(options) => interruptible(account::register(user, options)).await,
+            Command::Login(options) => interruptible(account::login(user, options)).await,
+            Command::Who(options) => interruptible(account::who(user, options)).await,
+            Command::Send(options) => interruptible(send::send(user, options)).await,
+            Command::Receive(options) => receive::receive(user, options).await,
+            Command::Talk(options) => interruptible(talk::talk(user, options)).await,
+            Command::Peers(options) => account::peers(user, options).map(|()| ExitCode::SUCCESS),
+            Command::Passwd(_) => interruptible(account::passwd(user)).await,
+            Command::Delete(_) => interruptible(account::delete(user)).await,
         }
     });
     // A read of standard input cannot be cancelled.
@@ -115,14 +111,10 @@ pub fn run(user: &User, command: Command) -> anyhow::Result<ExitCode> {
     done.or_else(exit_code)
 }
 
-/// Waits for Ctrl-C or SIGTERM; the exit code for it.
-async fn interrupted() -> anyhow::Result<ExitCode> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => Ok(ExitCode::from(130)),
-        _ = terminate.recv() => Ok(ExitCode::SUCCESS),
-    }
+/// Does the work of a command that a signal may end anywhere; its exit status.
+async fn interruptible(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
+    let done = Interrupts::default().during(work).await?;
+    Ok(done.map_or_else(interrupted, |()| ExitCode::SUCCESS))
 }
 
 /// A time that is greater than 0.

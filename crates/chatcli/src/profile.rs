@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use kendall_chat::name::{Name, NameError};
 use kendall_curve::KeyDirectory;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,11 @@ pub struct Account {
     /// The SHA-256 of the server's certificate in hexadecimal digits; without it, connections are plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+}
+
+/// A name as the directory writes it, however it is typed.
+pub(crate) fn enforced(typed: &str) -> Result<String, NameError> {
+    Ok(Name::new(typed)?.shown().to_owned())
 }
 
 impl Profile {

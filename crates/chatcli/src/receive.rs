@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -18,12 +19,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{interval, sleep};
 
-use crate::conversation::Running;
+use crate::conversation::{Running, part};
 use crate::duration;
 use crate::failure::{Failure, worded};
+use crate::interrupt::{Interrupt, Interrupts, interrupted};
 use crate::known::KnownPeers;
 use crate::output::{json, line, note, shown, size};
-use crate::session::{STAY_ALIVE, User, local};
+use crate::profile::enforced;
+use crate::session::{STAY_ALIVE, User, local, log_out};
 
 /// Conversations at once; further calls are refused.
 const MOST_TALKS: usize = 64;
@@ -46,7 +49,7 @@ pub(crate) struct Receive {
     timeout: Option<Duration>,
 
     /// Take calls from this user only, and reject others
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = enforced)]
     from: Option<String>,
 
     /// Take files, too, and keep them in this folder [default: reject them]
@@ -106,14 +109,13 @@ struct Listener<'a> {
     stop: watch::Receiver<bool>,
 }
 
-pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<()> {
-    let mut client = user.log_in().await?;
-    client.wait_for_calls().await.map_err(worded)?;
-    if options.json {
-        json(&Printed::Ready)?;
-    }
+pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<ExitCode> {
+    let mut interrupts = Interrupts::default();
+    let Some(mut client) = interrupts.during(wait(user, options.json)).await? else {
+        return Ok(interrupted());
+    };
     let (heard, hears) = mpsc::channel(MOST_TALKS);
-    let (printed, mut messages) = watch::channel(0);
+    let (printed, messages) = watch::channel(0);
     // A reader of the output that is slow must not keep connections from being served.
     let printer = tokio::spawn(print_all(hears, options.json, printed));
     let (stop, stopped) = watch::channel(false);
@@ -131,42 +133,45 @@ pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<()>
         heard,
         stop: stopped,
     };
-    let listening = async {
-        let mut alive = interval(STAY_ALIVE);
-        while wanted.is_none_or(|wanted| *messages.borrow() < wanted) {
-            tokio::select! {
-                push = client.next_push() => listener.handle(&mut client, push.map_err(worded)?).await?,
-                changed = messages.changed() => if changed.is_err() { break },
-                Some(answered) = listener.meetings.join_next() => listener.begin(answered?).await,
-                Some(ended) = listener.talks.join_next() => {
-                    if let Err(error) = ended? {
-                        note(&error.to_string());
-                    }
-                }
-                _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
-            }
-        }
-        anyhow::Ok(())
+    let ended = tokio::select! {
+        listened = listener.take_calls(&mut client, messages) => listened.map(|()| None),
+        () = passed(limit) => Ok(None),
+        interrupt = interrupts.next() => Ok(Some(interrupt?)),
     };
-    let in_time = async {
-        match limit {
-            Some(limit) => sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        listened = listening => listened?,
-        () = in_time => {}
-    }
+    // What has arrived was acknowledged, so it is printed, however listening has ended.
     stop.send_replace(true);
-    let Listener { mut talks, heard, .. } = listener;
-    drop(heard);
-    while talks.join_next().await.is_some() {}
-    // What has arrived meanwhile was acknowledged, so it is printed.
-    let messages = printer.await??;
-    match wanted {
-        Some(wanted) if messages < wanted => Err(Failure::TooFew(messages, wanted).into()),
-        _ => client.log_out().await.map_err(worded),
+    let printed = async {
+        let Listener { mut talks, heard, .. } = listener;
+        drop(heard);
+        while talks.join_next().await.is_some() {}
+        printer.await?
+    };
+    let Some(messages) = interrupts.during(printed).await? else { return Ok(interrupted()) };
+    log_out(client).await;
+    match (ended?, wanted) {
+        // Without a count, it runs until it is stopped, so this is its orderly end.
+        (Some(Interrupt::Terminate), None) => Ok(ExitCode::SUCCESS),
+        (Some(_), _) => Ok(interrupted()),
+        (None, Some(wanted)) if messages < wanted => Err(Failure::TooFew(messages, wanted).into()),
+        (None, _) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Logs in and waits for calls.
+async fn wait(user: &User, is_json: bool) -> anyhow::Result<Client> {
+    let mut client = user.log_in().await?;
+    client.wait_for_calls().await.map_err(worded)?;
+    if is_json {
+        json(&Printed::Ready)?;
+    }
+    Ok(client)
+}
+
+/// Waits until a time has passed, if there is one.
+async fn passed(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => sleep(limit).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -184,6 +189,29 @@ async fn print_all(
 }
 
 impl Listener<'_> {
+    /// Takes calls until enough messages are printed.
+    async fn take_calls(
+        &mut self,
+        client: &mut Client,
+        mut messages: watch::Receiver<u64>,
+    ) -> anyhow::Result<()> {
+        let mut alive = interval(STAY_ALIVE);
+        while self.options.count.is_none_or(|wanted| *messages.borrow() < wanted) {
+            tokio::select! {
+                push = client.next_push() => self.handle(client, push.map_err(worded)?).await?,
+                changed = messages.changed() => if changed.is_err() { break },
+                Some(answered) = self.meetings.join_next() => self.begin(answered?),
+                Some(ended) = self.talks.join_next() => {
+                    if let Err(error) = ended? {
+                        note(&error.to_string());
+                    }
+                }
+                _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Does what a message of the server asks for.
     async fn handle(&mut self, client: &mut Client, push: Push) -> anyhow::Result<()> {
         match push {
@@ -225,18 +253,25 @@ impl Listener<'_> {
     }
 
     /// Listens to a caller that was met, in a task.
-    async fn begin(&mut self, Answered { call, name, talk, met }: Answered) {
+    fn begin(&mut self, Answered { call, name, talk, met }: Answered) {
         self.joining.remove(&call);
-        let begun = match met {
-            Ok(met) => Running::begin(met, talk, &mut self.known).await,
-            Err(error) => Err(error.into()),
+        let met = match met {
+            Ok(met) => met,
+            Err(error) => return failed(&name, &error.into()),
         };
-        match begun {
+        match Running::begin(met, talk, &mut self.known) {
             Ok(running) => {
                 let listening = listen(running, self.heard.clone(), self.shelf.clone(), self.stop.clone());
                 self.talks.spawn(listening);
             }
-            Err(error) => failed(&name, &error),
+            Err((error, stream)) => {
+                failed(&name, &error);
+                // A caller that does not take its leave must not keep other calls waiting.
+                self.talks.spawn(async move {
+                    part(*stream).await;
+                    Ok(())
+                });
+            }
         }
     }
 }
@@ -266,7 +301,7 @@ async fn listen(
             event = running.next() => event,
             () = stopped(&mut stop), if !is_stopped => {
                 is_stopped = true;
-                running.ask(Command::Leave);
+                running.leave();
                 continue;
             }
         };

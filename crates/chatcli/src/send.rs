@@ -11,11 +11,11 @@ use kendall_talk::{Command, Event, FileId, MOST_FILES, Outcome, Upload};
 use serde::Serialize;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::conversation::{Running, call, path_name};
+use crate::conversation::{Running, begin, call, path_name};
 use crate::duration;
-use crate::failure::{Failure, worded};
+use crate::failure::Failure;
 use crate::output::{json, shown, size};
-use crate::session::User;
+use crate::session::{User, log_out, stay};
 
 /// The most that is read from standard input.
 const MOST_INPUT: u64 = 16 << 20;
@@ -71,7 +71,8 @@ pub(crate) async fn send(user: &User, options: Send) -> anyhow::Result<()> {
     if options.json {
         json(&delivered)?;
     }
-    client.log_out().await.map_err(worded)
+    log_out(client).await;
+    Ok(())
 }
 
 /// What is on its way to a user.
@@ -100,9 +101,8 @@ async fn deliver(
     let unanswered = || Failure::Unanswered(options.name.clone());
     let calling = timeout(options.timeout, call(user, client, &options.name)).await;
     let (met, talk) = calling.map_err(|_| unanswered())??;
-    let running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
-    let mut delivery = Delivery {
-        running,
+    let delivery = Delivery {
+        running: begin(user, met, talk).await?,
         messages: messages.len() as u64,
         texts: messages.into_iter(),
         sent: 0,
@@ -112,32 +112,40 @@ async fn deliver(
         whole: 0,
         has_terminal: std::io::stderr().is_terminal(),
     };
-    let mut until = Instant::now() + options.timeout;
-    while !delivery.is_done() {
-        delivery.feed();
-        let happened = timeout_at(until, delivery.running.next()).await.map_err(|_| unanswered())?;
-        match happened {
-            Some(event) => {
-                if delivery.handle(event?)? {
-                    until = Instant::now() + options.timeout;
-                }
-            }
-            None => {
-                let failed = delivery.ended();
-                delivery.running.end().await?;
-                return Err(failed);
-            }
-        }
+    tokio::select! {
+        delivered = delivery.complete(options.timeout, unanswered) => delivered,
+        never = stay(client) => match never {},
     }
-    let Delivery { mut running, arrived, whole, .. } = delivery;
-    running.ask(Command::Leave);
-    let (to, path) = (running.name.clone(), path_name(running.path));
-    // All has arrived; how the goodbye goes changes nothing.
-    _ = running.end().await;
-    Ok(Delivered { event: "delivered", to, messages: arrived, files: whole, path })
 }
 
 impl Delivery {
+    /// Sends all, and says goodbye once it has arrived.
+    async fn complete(
+        mut self,
+        limit: Duration,
+        unanswered: impl Fn() -> Failure,
+    ) -> anyhow::Result<Delivered> {
+        let mut until = Instant::now() + limit;
+        while !self.is_done() {
+            self.feed();
+            let happened = timeout_at(until, self.running.next()).await.map_err(|_| unanswered())?;
+            let Some(event) = happened else {
+                let failed = self.ended();
+                self.running.end().await?;
+                return Err(failed);
+            };
+            if self.handle(event?)? {
+                until = Instant::now() + limit;
+            }
+        }
+        let Self { mut running, arrived, whole, .. } = self;
+        running.leave();
+        let (to, path) = (running.name.clone(), path_name(running.path));
+        // All has arrived; how the goodbye goes changes nothing.
+        _ = running.end().await;
+        Ok(Delivered { event: "delivered", to, messages: arrived, files: whole, path })
+    }
+
     fn is_done(&self) -> bool {
         self.arrived == self.messages && self.whole == self.offered.len() as u64 && self.uploads.len() == 0
     }

@@ -1,24 +1,30 @@
 //! A session at the directory server.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use kendall_chat::client::Client;
 use kendall_chat::client::security::{Security, read_fingerprint};
 use kendall_chat::password::Stretch;
+use kendall_chat::protocol::Push;
 use kendall_talk::PeerTransport;
 use tokio::net::lookup_host;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 use zeroize::Zeroizing;
 
 use crate::failure::worded;
+use crate::output::note;
 use crate::password;
 use crate::profile::{Account, Profile};
 
 /// How long the server has to answer a connection.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long the last packets of a connection may take.
+pub const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How often a session is kept alive: the server's lease is a minute.
 pub const STAY_ALIVE: Duration = Duration::from_secs(20);
@@ -79,6 +85,31 @@ pub async fn connect(account: &Account) -> anyhow::Result<Client> {
     connecting
         .with_context(|| format!("the server {address} has not answered within {PATIENCE:?}"))?
         .map_err(worded)
+}
+
+/// Keeps a session while its user talks with a peer. A talk needs no directory, so an error of it does not end the talk.
+pub(crate) async fn stay(client: &mut Client) -> Infallible {
+    let Err(error) = keep_session(client).await;
+    note(&format!("{error:#}; the talk goes on"));
+    std::future::pending().await
+}
+
+async fn keep_session(client: &mut Client) -> anyhow::Result<Infallible> {
+    let mut alive = interval(STAY_ALIVE);
+    loop {
+        tokio::select! {
+            // Messages that are not taken pile up, until the server ends the session.
+            push = client.next_push() => if let Push::SessionEnded { why } = push.map_err(worded)? {
+                bail!("the server ended the session: {why:?}");
+            },
+            _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
+        }
+    }
+}
+
+/// Ends the session of a command that is done. If this fails, the session ends with the connection, and the work stays done.
+pub(crate) async fn log_out(mut client: Client) {
+    _ = timeout(FAREWELL, client.log_out()).await;
 }
 
 /// Where the socket of a talk is bound: on the loopback if the server is there, so that peers on one machine meet.

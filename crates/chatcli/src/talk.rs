@@ -11,10 +11,10 @@ use kendall_talk::{Command, Event, FileId, TalkId};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::time::interval;
 
-use crate::conversation::{Running, call, path_name};
+use crate::conversation::{Running, begin, call, path_name};
 use crate::failure::worded;
 use crate::output::{line, note, shown, size};
-use crate::session::{STAY_ALIVE, User, local};
+use crate::session::{STAY_ALIVE, User, local, log_out, stay};
 
 /// Talk with a user, line by line
 #[derive(Args)]
@@ -39,13 +39,26 @@ pub(crate) async fn talk(user: &User, options: Talk) -> anyhow::Result<()> {
         Some(name) => call(user, &mut client, name).await?,
         None => match wait(user, &mut client, &mut input).await? {
             Some(met) => met,
-            None => return client.log_out().await.map_err(worded),
+            None => {
+                log_out(client).await;
+                return Ok(());
+            }
         },
     };
-    let running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
-    note(&format!("talking with {} ({}); /quit ends the talk", running.name, path_name(running.path)));
-    hold(running, &mut client, &mut input).await?;
-    client.log_out().await.map_err(worded)
+    let running = begin(user, met, talk).await?;
+    let (name, path) = (shown(&running.name), path_name(running.path));
+    note(&format!("talking with {name} ({path}); /quit ends the talk"));
+    let staying = async {
+        // Other callers learn at once that no call is taken now.
+        _ = client.stop_waiting().await;
+        stay(&mut client).await
+    };
+    tokio::select! {
+        held = hold(running, &mut input) => held?,
+        never = staying => match never {},
+    }
+    log_out(client).await;
+    Ok(())
 }
 
 /// Waits for a call that the user takes; `None` where the input ends.
@@ -88,8 +101,7 @@ async fn wait(user: &User, client: &mut Client, input: &mut Input) -> anyhow::Re
 }
 
 /// Passes lines both ways until one side ends the talk.
-async fn hold(mut running: Running, client: &mut Client, input: &mut Input) -> anyhow::Result<()> {
-    let mut alive = interval(STAY_ALIVE);
+async fn hold(mut running: Running, input: &mut Input) -> anyhow::Result<()> {
     let mut is_leaving = false;
     loop {
         tokio::select! {
@@ -116,7 +128,6 @@ async fn hold(mut running: Running, client: &mut Client, input: &mut Input) -> a
                 Some(Err(error)) => note(&error.to_string()),
                 None => return running.end().await,
             },
-            _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
         }
     }
 }

@@ -12,12 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kendall_chat::peer::Met;
-use kendall_chatcli::{
-    Account, Acquaintance, FAREWELL, Failure, User, note, now_ms, path_name, safety_number,
-};
+use kendall_chatcli::{Account, Acquaintance, Failure, User, note, now_ms, part, path_name, safety_number};
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::{Command, PeerStream, Upload};
-use tokio::io::AsyncWriteExt;
+use kendall_talk::{Command, Upload};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{interval, timeout};
@@ -227,11 +224,11 @@ impl Driver {
                 let is_relayed = path_name(path) == "relayed";
                 match self.talks.get(&name).filter(|it| it.id == talk) {
                     Some(talk) => talk.continue_over(stream, is_relayed),
-                    None => refuse(stream),
+                    None => drop(tokio::spawn(part(stream))),
                 }
             }
             Err(error) if matches!(error.downcast_ref(), Some(Failure::KeyChanged { .. })) => {
-                refuse(stream);
+                tokio::spawn(part(stream));
                 self.update(Event::ChangedKey { name, number });
             }
             Err(error) => return Err(error),
@@ -272,16 +269,6 @@ impl Driver {
             note(&format!("{waiting} messages have not arrived: {kept}"));
         }
     }
-}
-
-/// Ends a stream that is not wanted, so that the peer learns it at once.
-fn refuse(mut stream: PeerStream) {
-    tokio::spawn(async move {
-        let connection = stream.connection();
-        _ = stream.shutdown().await;
-        drop(stream);
-        _ = timeout(FAREWELL, connection.closed()).await;
-    });
 }
 
 /// Opens a file that is typed or dropped onto the terminal, which may put quotes around its path.

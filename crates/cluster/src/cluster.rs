@@ -1,8 +1,8 @@
 //! A server's side of a cluster: the [`Coordinator`] with a connection, a ledger and a clock.
 //!
 //! A source of work opens a [`ClusterJob`], hands over chunks while [`ClusterJob::next_chunk`] says so, tests other candidates
-//! itself, and takes the outcomes. All calls return at once; a thread talks with NATS, another one writes the ledger. While there
-//! is no connection, chunks come back as if there were no workers.
+//! itself, and takes the outcomes. A thread talks with NATS, another one writes the ledger; all calls return at once, except that
+//! a job waits a moment for what the ledger knows of it. While there is no connection, chunks come back as if there were no workers.
 
 mod bookkeeping;
 mod talking;
@@ -27,8 +27,11 @@ use crate::protocol::{CoordinatorId, Queue};
 use crate::ranges::RangeSet;
 use crate::spec::{JobId, SearchKind, SearchSpec};
 
-use bookkeeping::{Booking, keep_books};
+use bookkeeping::{Booking, MOST_BOOKINGS, keep_books};
 use talking::{Talk, talk};
+
+/// How long a job waits for the ledger before the search stays on this machine.
+const LEDGER: Duration = Duration::from_secs(5);
 
 /// The options of a server's side of a cluster.
 #[derive(Clone, Debug)]
@@ -49,13 +52,13 @@ struct Running {
     keeping: Option<JoinHandle<()>>,
 }
 
-/// What the threads share. The channels need no bound: a chunk makes a few messages, and [`Coordinator::next_chunk`] bounds the
-/// chunks; a worker waits for the answer to its last few reports.
+/// What the threads share. Bookings for which the ledger has no capacity are dropped; workers deliver their reports again. The
+/// other channels need no bound: a chunk makes a few messages, and [`Coordinator::next_chunk`] bounds the chunks.
 struct State {
     desk: Mutex<Desk>,
     name: CoordinatorId,
     talks: channel::UnboundedSender<Talk>,
-    bookings: mpsc::Sender<Booking>,
+    bookings: mpsc::SyncSender<Booking>,
     begun: Instant,
     counters: ClusterCounters,
     is_ending: AtomicBool,
@@ -104,7 +107,7 @@ impl Cluster {
         };
         let name = ledger.name();
         let (talks, to_talk) = channel::unbounded_channel();
-        let (bookings, to_book) = mpsc::channel();
+        let (bookings, to_book) = mpsc::sync_channel(MOST_BOOKINGS);
         let desk = Desk { coordinator: Coordinator::default(), sources: Vec::new() };
         let counters = ClusterCounters::default();
         let state = Arc::new(State {
@@ -151,7 +154,7 @@ impl Cluster {
     }
 
     /// Begins a job, or continues what the ledger knows of it. Jobs with larger urgencies are served first. `wake` is called when
-    /// there are outcomes; it must not block. `None` if the job is open already, or the ledger cannot be read.
+    /// there are outcomes; it must not block. `None` if the job is open already, or the ledger cannot be read or written.
     pub fn open(
         &self,
         spec: SearchSpec,
@@ -165,8 +168,8 @@ impl Cluster {
             return None;
         }
         let (answer, known) = mpsc::channel();
-        state.bookings.send(Booking::Begin { job: id, answer }).ok()?;
-        let LedgerEntry { tested, found } = known.recv().ok()?;
+        state.bookings.try_send(Booking::Begin { job: id, answer }).ok()?;
+        let LedgerEntry { tested, found } = known.recv_timeout(LEDGER).ok()?;
         let (outcomes, to_source) = mpsc::channel();
         let mut desk = state.desk();
         let opening =
@@ -222,8 +225,10 @@ impl State {
             };
             let _ = self.talks.send(talk);
         }
-        if !records.is_empty() || reply.is_some() {
-            let _ = self.bookings.send(Booking::Record { records, reply });
+        if (!records.is_empty() || reply.is_some())
+            && self.bookings.try_send(Booking::Record { records, reply }).is_err()
+        {
+            tracing::debug!("the ledger is too slow; a change was dropped");
         }
     }
 }

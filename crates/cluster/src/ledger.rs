@@ -171,6 +171,12 @@ impl Ledger {
         }
         transaction.commit()
     }
+
+    /// Makes writes fail, as a full disk does, or succeed again.
+    #[cfg(test)]
+    pub(crate) fn set_writable(&self, is_writable: bool) {
+        self.database.pragma_update(None, "query_only", !is_writable).expect("it is a setting of SQLite");
+    }
 }
 
 /// Adds a range to those of a job, as one row with all that touch it.

@@ -13,6 +13,7 @@ use crate::event::{Event, SendError, Violation};
 use crate::files::Need;
 use crate::protocol::{Frame, MOST_PIECE, Malformed};
 use crate::side::{Command, Side};
+use crate::transfers::Report;
 
 /// Encoded frames that wait for the stream: beyond, frames stay in the conversation.
 const MOST_OUTGOING: usize = 64 << 10;
@@ -88,7 +89,7 @@ impl Running<'_> {
             tokio::select! {
                 read = reader.read_buf(&mut self.incoming) => match read.map_err(End::Lost)? {
                     0 => return Err(End::Lost(io::ErrorKind::UnexpectedEof.into())),
-                    _ => self.handle().await?,
+                    _ => self.handle(commands).await?,
                 },
                 written = writer.write(&self.outgoing), if !self.outgoing.is_empty() => {
                     let written = written.map_err(End::Lost)?;
@@ -99,11 +100,7 @@ impl Running<'_> {
                     reading = None;
                     self.piece(need, read).await?;
                 }
-                report = self.side.report() => {
-                    if let Some(event) = self.side.reported(report) {
-                        self.inform(Ok(event)).await?;
-                    }
-                }
+                report = self.side.report() => self.take(report).await?,
             }
         }
         self.fill();
@@ -130,11 +127,19 @@ impl Running<'_> {
         }
     }
 
-    async fn handle(&mut self) -> Result<(), End> {
+    async fn handle(&mut self, commands: &mut mpsc::Receiver<Command>) -> Result<(), End> {
         while let Some((frame, length)) = Frame::decode(&self.incoming)? {
             self.incoming.advance(length);
             for event in self.side.handle(frame).await? {
                 self.inform(Ok(event)).await?;
+            }
+            // Each frame can cause a command and a report. One read brings thousands of frames, so if commands and reports
+            // were taken once a read, they would pile up.
+            while let Ok(command) = commands.try_recv() {
+                self.obey(command).await?;
+            }
+            while let Some(report) = self.side.try_report() {
+                self.take(report).await?;
             }
         }
         Ok(())
@@ -157,6 +162,14 @@ impl Running<'_> {
         Ok(())
     }
 
+    /// Takes what the disk reports.
+    async fn take(&mut self, report: Report) -> Result<(), End> {
+        match self.side.reported(report) {
+            Some(event) => self.inform(Ok(event)).await,
+            None => Ok(()),
+        }
+    }
+
     async fn inform(&self, event: Result<Event, SendError>) -> Result<(), End> {
         self.events.send(event).await.map_err(|_| End::Abandoned)
     }
@@ -167,4 +180,50 @@ async fn finished(reading: &mut Option<Reading>) -> (Need, io::Result<Vec<u8>>) 
     let Some((need, task)) = reading else { return std::future::pending().await };
     let read = task.await.map_err(io::Error::other);
     (*need, read.and_then(|read| read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{FileFrame, TalkId, VERSION};
+
+    const TALK: TalkId = TalkId([7; 16]);
+
+    #[tokio::test]
+    async fn commands_and_reports_are_taken_between_the_frames_of_one_read() {
+        const PIECES: u64 = 5000;
+        let folder = tempfile::tempdir().unwrap();
+        let mut side = Side::new(TALK);
+        side.conversation.connected();
+        let (events, _happens) = mpsc::channel(64);
+        let (wanted, mut commands) = mpsc::channel(1);
+        let mut running =
+            Running { side: &mut side, events: &events, incoming: BytesMut::new(), outgoing: Vec::new() };
+        let file = |frame| Frame::File { file: 1, frame };
+        let feed = |running: &mut Running<'_>, frame: Frame| {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            running.incoming.extend_from_slice(&bytes);
+        };
+        feed(&mut running, Frame::Hello { version: VERSION, talk: TALK, received: 0 });
+        feed(&mut running, file(FileFrame::Offer { size: PIECES, name: "plan".to_owned() }));
+        running.handle(&mut commands).await.unwrap();
+        running
+            .obey(Command::Take { file: 1, name: "plan".to_owned(), folder: folder.path().to_owned() })
+            .await
+            .unwrap();
+        running.fill();
+        for offset in 0..PIECES {
+            feed(&mut running, file(FileFrame::Piece { offset, bytes: vec![0] }));
+        }
+        wanted.try_send(Command::Typing).unwrap();
+        running.handle(&mut commands).await.unwrap();
+        assert!(wanted.try_send(Command::Typing).is_ok(), "the first one was taken");
+        // As many may wait as parts of the file do.
+        let mut waiting = 0;
+        while side.try_report().is_some() {
+            waiting += 1;
+        }
+        assert!(waiting < PIECES / 2, "{waiting} reports wait");
+    }
 }

@@ -130,6 +130,8 @@ impl Files {
                 self.settled.pop_front();
             }
             self.due.push_back((file, outcome));
+            // The peer has heard of earlier files, because it has few files open at once.
+            self.due.retain(|due| self.settled.contains(due));
         }
         was_open
     }

@@ -183,6 +183,11 @@ impl Side {
         self.transfers.report().await
     }
 
+    /// What the disk has reported.
+    pub(crate) fn try_report(&mut self) -> Option<Report> {
+        self.transfers.try_report()
+    }
+
     /// Takes what the disk reports; what the user learns.
     pub(crate) fn reported(&mut self, report: Report) -> Option<Event> {
         match report {

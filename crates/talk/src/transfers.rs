@@ -31,7 +31,7 @@ pub(crate) struct Transfers {
 
 impl Transfers {
     pub(crate) fn new() -> Self {
-        // A download has as many reports as parts, which are bounded.
+        // A download has as many reports as parts. These are bounded, and the reports are taken before each further part.
         let reports = mpsc::unbounded_channel();
         Self { uploads: HashMap::new(), downloads: HashMap::new(), reports, said: HashMap::new() }
     }
@@ -66,6 +66,11 @@ impl Transfers {
     /// Waits for what the disk reports.
     pub(crate) async fn report(&mut self) -> Report {
         self.reports.1.recv().await.expect("this side has a sender, too")
+    }
+
+    /// What the disk has reported.
+    pub(crate) fn try_report(&mut self) -> Option<Report> {
+        self.reports.1.try_recv().ok()
     }
 
     /// Forgets a file; what was written of it is removed.

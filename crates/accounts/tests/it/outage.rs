@@ -78,7 +78,14 @@ fn a_database_that_loses_accounts_is_not_opened() {
         (DatabaseKind::Postgres, &["-c", "fsync=off"], "fsync"),
         (DatabaseKind::Mariadb, &["--innodb-flush-log-at-trx-commit=2"], "innodb_flush_log_at_trx_commit"),
         (DatabaseKind::Redis, &["--appendfsync", "everysec"], "appendfsync"),
+        (DatabaseKind::Mariadb, &["--log-bin=log", "--sync-binlog=0"], "sync_binlog"),
         (DatabaseKind::Redis, &["--appendonly", "no"], "appendonly"),
+        (DatabaseKind::Redis, &["--no-appendfsync-on-rewrite", "yes"], "no-appendfsync-on-rewrite"),
+        (
+            DatabaseKind::Redis,
+            &["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"],
+            "maxmemory-policy",
+        ),
     ] {
         let Some(database) = Database::start(kind, unsafe_setting) else { continue };
         run(async {
@@ -90,6 +97,20 @@ fn a_database_that_loses_accounts_is_not_opened() {
                 matches!(&error, StoreError::NotDurable { setting: found, .. } if *found == setting);
             assert!(expected, "{error}");
         });
+    }
+}
+
+#[test]
+fn a_database_that_keeps_accounts_in_another_way_is_opened() {
+    for (kind, settings) in [
+        (DatabaseKind::Mariadb, ["--log-bin=log", "--sync-binlog=1"].as_slice()),
+        (DatabaseKind::Mariadb, &["--log-bin=log", "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=3"]),
+        (DatabaseKind::Redis, &["--maxmemory-policy", "allkeys-lru"]),
+        (DatabaseKind::Redis, &["--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"]),
+    ] {
+        let Some(database) = Database::start(kind, settings) else { continue };
+        let url = database.url(0).parse().unwrap();
+        run(async { open(&url, Settings::default()).await.close().await.unwrap() });
     }
 }
 

@@ -46,6 +46,9 @@ pub struct AttemptLimits {
     pub network: BackOff,
     /// Registrations from one network.
     pub registrations: BackOff,
+    /// Calls that one account has begun, that are accepted, and whose sides are about to meet. When there are as many, further
+    /// calls fail.
+    pub meetings: usize,
     /// Counts that are kept, and pairs of account and known network. When there are as many, the count that would be forgotten
     /// first gives way, and the network that was used longest ago.
     pub counts: usize,
@@ -91,7 +94,7 @@ impl Default for Limits {
 impl Default for AttemptLimits {
     /// To one account from one network 5 attempts, then waits of 1 s to 15 minutes, one forgotten every 5 minutes. To one
     /// account from all unknown networks 50, waits of up to 30 s, one forgotten every minute. From one network 100 attempts, waits of up to a minute, one forgotten every second. 20 registrations from one network, one
-    /// forgotten every 10 s. 65,536 counts.
+    /// forgotten every 10 s. 32 meetings. 65,536 counts.
     fn default() -> Self {
         let second = Duration::from_secs(1);
         Self {
@@ -99,6 +102,7 @@ impl Default for AttemptLimits {
             account: BackOff { free: 50, leak: 60 * second, first: second, longest: 30 * second },
             network: BackOff { free: 100, leak: second, first: second, longest: 60 * second },
             registrations: BackOff { free: 20, leak: 10 * second, first: second, longest: 300 * second },
+            meetings: 32,
             counts: 65_536,
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kendall_talk::relay::{PairId, Token};
 
 use super::calls::Call;
-use super::{ConnectionId, Directory, Refusal, SessionId};
+use super::{ConnectionId, Directory, Refusal, SessionId, too_many};
 use crate::name::Name;
 use crate::protocol::{Answer, Blame, Contact, EndOfCall, Push, Reachable};
 
@@ -33,6 +33,13 @@ impl Directory {
         if self.calls.count(caller) >= self.limits.calls {
             return Err(Blame::TooMuch.into());
         }
+        let from = self.sessions.get(caller).ok_or(Blame::NoSession)?.name.clone();
+        // Those to which it was called do not count: strangers could use them up.
+        if let Some(attempts) = self.limits.attempts
+            && let Some(until) = self.meetings.full_until(from.key(), attempts.meetings)
+        {
+            return Err(too_many(until.saturating_sub(now)));
+        }
         let may_ring = |&session: &SessionId| {
             let waits = self.sessions.get(session).is_some_and(|session| session.waits);
             waits && session != caller && self.calls.count(session) < self.limits.calls
@@ -42,10 +49,9 @@ impl Directory {
         if ringing.is_empty() {
             return Err(Blame::Unreachable.into());
         }
-        let from = self.sessions.get(caller).ok_or(Blame::NoSession)?.name.shown().to_owned();
         let call = self.calls.begin(caller, contact, ringing.clone(), now + self.limits.ring);
         for session in ringing {
-            self.push(session, Push::Incoming { call, name: from.clone(), talk });
+            self.push(session, Push::Incoming { call, name: from.shown().to_owned(), talk });
         }
         Ok(Answer::Ringing { call })
     }
@@ -70,6 +76,7 @@ impl Directory {
         // A caller without a connection has no call; see `leave`.
         let caller = self.sessions.get(call.caller).ok_or(Blame::NoSuchCall)?;
         let caller_connection = caller.connection.ok_or(Blame::NoSuchCall)?;
+        let caller_key = caller.name.key().clone();
         let reachable = |session: SessionId, connection: ConnectionId, contact: Contact| {
             Some(Reachable {
                 name: self.sessions.get(session)?.name.shown().to_owned(),
@@ -82,7 +89,7 @@ impl Directory {
         let called = reachable(session, connection, contact).ok_or(Blame::NoSession)?;
         let Introduction { pair, tokens: [for_caller, for_called] } = introduction;
         let connections = [caller_connection, connection];
-        self.meetings.begin(pair, call.id, connections, now + self.limits.meeting);
+        self.meetings.begin(pair, call.id, caller_key, connections, now + self.limits.meeting);
         self.push(call.caller, Push::Accepted { call: call.id, peer: called, token: for_caller });
         self.elsewhere(&call, session);
         Ok(Answer::Joined { peer, token: for_called })
@@ -131,5 +138,52 @@ impl Directory {
         if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
             self.pushes.push((connection, push));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kendall_talk::relay::Pairs;
+
+    use super::*;
+    use crate::directory::{AttemptLimits, Limits};
+    use crate::protocol::{Request, Secret};
+
+    const CALLERS: [(ConnectionId, &str); 3] =
+        [(ConnectionId(0), "ann"), (ConnectionId(1), "ann"), (ConnectionId(2), "bob")];
+
+    /// A directory in which ann waits for calls at connection 1.
+    fn directory() -> Directory {
+        let mut directory = Directory::new(Limits::default());
+        for (connection, name) in CALLERS {
+            let (name, token) = (Name::new(name).unwrap(), Secret([connection.0 as u8; 32]));
+            directory.connect(connection, ([127, 0, 0, 1], 1).into());
+            directory.begin_log_in(Duration::ZERO, connection, name.key()).unwrap();
+            directory.finish_log_in(Duration::ZERO, connection, name, [0; 32], token).unwrap();
+        }
+        directory.perform(Duration::ZERO, CALLERS[1].0, Request::WaitForCalls).unwrap();
+        directory
+    }
+
+    #[test]
+    fn an_account_has_a_bounded_number_of_meetings_and_keeps_no_other_from_its_own() {
+        let (mut directory, mut pairs) = (directory(), Pairs::new(Default::default()));
+        let contact = || Contact::unlisted([1; 32]);
+        let mut meet = |now: Duration, (caller, _): (ConnectionId, &str)| {
+            directory.advance(now);
+            let request = Request::Call { name: "ann".to_owned(), talk: [0; 16], contact: contact() };
+            let Answer::Ringing { call } = directory.perform(now, caller, request)? else { panic!() };
+            let tokens = [[0; 16], [1; 16]];
+            let introduction = Introduction { pair: pairs.open(now, tokens).unwrap(), tokens };
+            directory.accept(now, CALLERS[1].0, call, contact(), introduction)
+        };
+        let second = Duration::from_secs(1);
+        for _ in 0..AttemptLimits::default().meetings {
+            meet(second, CALLERS[0]).unwrap();
+        }
+        let refused = meet(2 * second, CALLERS[0]).unwrap_err();
+        assert_eq!(refused, too_many(Limits::default().meeting - second));
+        meet(2 * second, CALLERS[2]).unwrap();
+        meet(2 * second + refused.retry, CALLERS[0]).unwrap();
     }
 }

@@ -196,6 +196,7 @@ fn exchange(result: &Result<(), ClientError>, reuse: Reuse) -> Exchange {
         Err(ClientError::Connect { .. } | ClientError::Connection(_)) => {
             Exchange { outcome: Outcome::Refused, reuse: Reuse::Close }
         }
+        Err(ClientError::Silent) => Exchange { outcome: Outcome::TimedOut, reuse: Reuse::Close },
         Err(
             ClientError::Version(_)
             | ClientError::Protocol

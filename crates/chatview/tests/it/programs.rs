@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,18 +45,19 @@ fn is_the_program() {
         panic!("on purpose");
     });
     let done = chat(line).map_err(|error| eprintln!("kendall: {error:#}"));
+    let status = done.map_or(1, |code| (0..=u8::MAX).find(|status| ExitCode::from(*status) == code).unwrap());
     // Without the report of the test.
-    std::process::exit(i32::from(done.is_err()));
+    std::process::exit(status.into());
 }
 
 /// A server with the users ann and bob, and the folder of their profiles.
-struct Chats {
+pub(crate) struct Chats {
     folder: TempDir,
-    server: Running,
+    pub(crate) server: Running,
 }
 
 impl Chats {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempdir().unwrap();
         fs::write(folder.path().join("password"), "correct horse\n").unwrap();
         let chats = Self { folder, server: serve("127.0.0.1:0".parse().unwrap()) };
@@ -74,7 +75,7 @@ impl Chats {
         chats
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let words = [&["--password-file", "password"], words].concat().join("\n");
         let mut command = Command::new(env::current_exe().unwrap());
         command
@@ -88,7 +89,7 @@ impl Chats {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words).stdin(Stdio::null()).output().unwrap()
     }
 

@@ -243,3 +243,14 @@ fn a_peer_that_breaks_the_rules_of_files_is_found_out() {
     }
     assert_eq!(files.offer(String::new(), 1), Err(SendError::TooManyFiles));
 }
+
+#[test]
+fn a_peer_that_offers_and_withdraws_without_end_and_takes_nothing_fills_no_memory() {
+    let mut files = Files::default();
+    for file in 1..=1000 {
+        files.handle(file, FileFrame::Offer { size: 1, name: String::new() }).unwrap();
+        files.handle(file, FileFrame::Withdraw).unwrap();
+        files.handle(file, FileFrame::Withdraw).unwrap();
+        assert!(files.due.len() <= MOST_FILES, "{}", files.due.len());
+    }
+}
