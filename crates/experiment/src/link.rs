@@ -19,7 +19,7 @@ macro_rules! setting {
 }
 
 /// The number of parameters that are settings of the model; they come first.
-const SETTINGS: usize = 10;
+const SETTINGS: usize = 11;
 
 /// The parameters of `[link]`.
 pub const LINK: &[Parameter] = &[
@@ -33,6 +33,7 @@ pub const LINK: &[Parameter] = &[
     setting!("corrupt", "share of packets with a wrong bit"),
     setting!("duplicate", "share of packets that arrive twice"),
     setting!("reorder", "share of packets that others overtake: \"1%\", \"1% distance 3 within 50ms\""),
+    setting!("wire", "bytes of memory for packets in transit: \"64M\""),
     Parameter {
         name: "up",
         help: "what differs from client to server: \"rate=2mbit queue=32k\"",
@@ -153,6 +154,7 @@ mod tests {
         for (at, parameter) in LINK.iter().enumerate() {
             assert_eq!(at < SETTINGS, of_model.contains(&parameter.name), "{}", parameter.name);
         }
+        assert_eq!(SETTINGS, of_model.len());
     }
 
     #[test]
@@ -162,6 +164,21 @@ mod tests {
         assert_eq!(link.up, ["delay=20ms rate=10mbit".parse().unwrap()]);
         assert_eq!(link.down, ["delay=20ms rate=50mbit".parse().unwrap()]);
         assert_eq!(asked(&settings(&[("measure", "off")])), Ok(None));
+    }
+
+    #[test]
+    fn a_wire_that_is_too_small_can_be_enlarged_as_the_message_advises() {
+        let (name, why) = asked(&settings(&[("delay", "300ms"), ("rate", "2gbit")])).unwrap_err();
+        assert!(name == "rate" && why.contains("set a larger wire"), "{name}: {why}");
+        assert!(asked(&settings(&[("delay", "300ms"), ("rate", "2gbit"), ("wire", "100M")])).is_ok());
+    }
+
+    #[test]
+    fn the_documentation_has_every_parameter() {
+        let page = include_str!("../../../docs/experiments.md");
+        for Parameter { name, .. } in LINK {
+            assert!(page.contains(&format!("\n| `{name}` |")), "{name} is missing");
+        }
     }
 
     #[test]

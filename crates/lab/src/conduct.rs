@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use kendall_analysis::unstamped::{CALIBRATION_FILE, ServerCalibration};
 use kendall_archive::live::LiveState;
 use kendall_archive::{Manifest, utc_now, write_json};
-use kendall_experiment::{ANSWER, Capacity, Schedule, Trial, settings};
+use kendall_experiment::{ANSWER, Capacity, Combination, RELAY, Schedule, Trial, settings};
 use kendall_files::append;
 use kendall_load::Progress;
 use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
-use kendall_system::{Home, Value};
+use kendall_system::{COMMAND, Home, System, Value};
 
 use crate::lab::{Lab, LabError, RunEnd};
 use crate::link::Bed;
@@ -158,10 +158,13 @@ impl Lab {
         if !self.run.crosses_link() {
             return Ok(None);
         }
+        let system = self.run.experiment().system;
+        if self.run.combinations().iter().any(|combination| is_out_of_reach(system, combination)) {
+            return Err(LabError::RunningOverLink);
+        }
         let combinations = self.run.combinations().iter().enumerate();
-        let transport = self.run.experiment().system.transport;
-        let asked =
-            combinations.filter_map(|(index, of)| Some((transport(&of.workload), self.run.link(index)?)));
+        let asked = combinations
+            .filter_map(|(index, of)| Some(((system.transport)(&of.workload), self.run.link(index)?)));
         let bed = Bed::set_up(program, &self.run.combinations()[0].link, &asked.collect::<Vec<_>>())?;
         let mut manifest = Manifest::read(self.run.folder())?;
         manifest.link = bed.described();
@@ -265,6 +268,51 @@ impl Lab {
     }
 }
 
+/// Whether a link between namespaces hides the server of a combination: one that kendall does not start is in neither of them.
+fn is_out_of_reach(system: &System, combination: &Combination) -> bool {
+    let runs_already =
+        matches!(system.home, Home::Anywhere { .. }) && combination.server.get(COMMAND).is_none();
+    runs_already && combination.link.word("back-end") != Some(RELAY)
+}
+
 fn name(levels: &[(&'static str, Value)]) -> String {
     levels.iter().map(|(name, value)| format!(" {name}={value}")).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kendall_linkmodel::Transport;
+    use kendall_station::{Discipline, Servers};
+    use kendall_system::{StationShape, Subcommands, no_limits};
+
+    const SYSTEM: System = System {
+        name: "web",
+        about: "a system for this test",
+        default_port: 1,
+        home: Home::Anywhere { schemes: &["http"], address: |_| Err("not resolved in this test".into()) },
+        server: &[],
+        workload: &[],
+        station: |_| StationShape::unlimited(Servers::new(1).unwrap(), Discipline::Fifo),
+        transport: |_| Transport::TCP,
+        load: |_, _, _| Err("not loaded in this test".into()),
+        serve: |_, _| Err("not served in this test".into()),
+        limits: no_limits,
+        subcommands: Subcommands::NONE,
+    };
+
+    #[test]
+    fn a_server_that_runs_already_is_reached_through_a_relay_only() {
+        let mut combination = Combination::default();
+        assert!(is_out_of_reach(&SYSTEM, &combination));
+        combination.link.set("back-end", Value::Word("veth".into()));
+        assert!(is_out_of_reach(&SYSTEM, &combination));
+        combination.link.set("back-end", Value::Word(RELAY.into()));
+        assert!(!is_out_of_reach(&SYSTEM, &combination));
+        let mut started = Combination::default();
+        started.server.set(COMMAND, Value::Word("nginx".into()));
+        assert!(!is_out_of_reach(&SYSTEM, &started));
+        let own = System { home: Home::Here, ..SYSTEM };
+        assert!(!is_out_of_reach(&own, &Combination::default()));
+    }
 }

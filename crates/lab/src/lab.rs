@@ -36,6 +36,11 @@ pub enum LabError {
         "agents cannot send over an emulated link, whose one end is this process; leave out [link], or --agents"
     )]
     AgentsOverLink,
+    #[error(
+        "an emulated link cannot reach a server that runs already; set command in [system], which starts the server at the link's \
+         end, or back-end = \"relay\" in [link]"
+    )]
+    RunningOverLink,
     #[error("keep-awake: {0}")]
     Awake(#[from] AwakeError),
     #[error("another kendall is running in {}; wait for it, or stop it", .0.display())]

@@ -50,7 +50,7 @@ pub struct Validation<'a> {
     pub target: &'a str,
     /// Makes the requests from a seed.
     pub workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
-    /// The station of one of kendall's own servers, whose timestamps report service times.
+    /// The station of one of kendall's own servers.
     pub known: Option<KnownStation>,
     /// How the server is loaded.
     pub setting: &'a PeakSetting,

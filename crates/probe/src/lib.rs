@@ -19,6 +19,7 @@
 //! ```
 
 mod error;
+mod family;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzzing;
 mod listener;
@@ -36,10 +37,10 @@ mod wait;
 mod watch;
 
 pub use error::ProbeError;
+pub use family::{Children, Target};
 pub use listener::{listen_overflows, listener};
 pub use profile::{DEFAULT_HZ, Profile, try_profile};
 pub use row::{Column, Reading, Role, ThreadState, layout};
-pub use sampler::{Children, Target};
 pub use summary::{Connections, Cost, Line, Lock, MachineUse, Places, Summary, ThreadUse, Timeline, Use};
 pub use thread::THREAD;
 pub use timeline::MOST_BINS;

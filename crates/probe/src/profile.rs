@@ -102,7 +102,7 @@ impl Profile {
 /// # Errors
 /// Fails where the kernel does not permit any.
 pub fn try_profile() -> io::Result<Vec<String>> {
-    Ok(Rings::open(std::process::id(), DEFAULT_HZ)?.notes)
+    Ok(Rings::open(std::process::id(), &[], DEFAULT_HZ)?.notes)
 }
 
 /// A profile in progress.
@@ -113,12 +113,12 @@ pub(crate) struct Profiling {
 }
 
 impl Profiling {
-    /// Starts to sample the threads that a process has, and those that they start.
+    /// Starts to sample the threads of a process and of its descendants, and the threads and processes that they start.
     ///
     /// # Errors
     /// Fails where the kernel does not permit it.
-    pub(crate) fn start(pid: u32, hz: u32) -> io::Result<Self> {
-        let rings = Rings::open(pid, hz)?;
+    pub(crate) fn start(root: u32, descendants: &[u32], hz: u32) -> io::Result<Self> {
+        let rings = Rings::open(root, descendants, hz)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = Builder::new().name(format!("{}-2", THREAD)).spawn(move || rings.run(&stopped))?;
@@ -157,13 +157,14 @@ struct Rings {
 }
 
 impl Rings {
-    fn open(pid: u32, hz: u32) -> io::Result<Self> {
-        let mut tids: Vec<u32> = fs::read_dir(format!("/proc/{pid}/task"))?
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .collect();
-        tids.sort_unstable();
+    fn open(root: u32, descendants: &[u32], hz: u32) -> io::Result<Self> {
+        let mut tids = threads(root)?;
+        for pid in descendants {
+            // The process may have ended in between.
+            tids.extend(threads(*pid).unwrap_or_default());
+        }
         let mut notes = Vec::new();
-        let scope = match ring(pid, Some(0), hz, Scope::UserAndKernel) {
+        let scope = match ring(root, Some(0), hz, Scope::UserAndKernel) {
             Ok(_) => Scope::UserAndKernel,
             Err(_) => {
                 notes.push("Time within system calls is not in it, for lack of permission.".to_owned());
@@ -233,6 +234,15 @@ impl Rings {
         let cost_s = cost.tv_sec as f64 + cost.tv_nsec as f64 / 1e9;
         Profile { hz: self.hz, samples, lost, cost_s, notes, folded }
     }
+}
+
+/// The threads of a process, in ascending order.
+fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let mut tids: Vec<u32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable();
+    Ok(tids)
 }
 
 fn ring(tid: u32, core: Option<usize>, hz: u32, scope: Scope) -> io::Result<Sampler> {

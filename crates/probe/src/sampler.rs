@@ -3,17 +3,19 @@
 //! Each source may use a share of a core; a more expensive one is read less often ([`Pace`]). The fast readings allocate nothing.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::park_timeout;
 use std::time::Duration;
 
 use kendall_archive::series::SeriesWriter;
 use kendall_record::RecordError;
 use kendall_record::clock::now_ns;
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
+use crate::family::{MOST_PROCESSES, Target, add_descendants};
 use crate::pace::Pace;
-use crate::proc::{BUFFER_BYTES, Buffer, Group, Network, Process, System};
+use crate::proc::{BUFFER_BYTES, Buffer, Group, Network, Process, System, start_ticks};
 use crate::row::{Reading, Role, ThreadState};
 use crate::sockets::Diagnosis;
 use crate::summary::Cost;
@@ -54,29 +56,6 @@ const SHARES: [(Source, f64); 9] = [
 /// The most that everything may use, wake-ups and writes included.
 const WHOLE: f64 = 0.009;
 
-/// The most processes that are watched, of a server with more.
-const MOST_PROCESSES: usize = 64;
-
-/// A process to watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The target's role.
-    pub role: Role,
-    /// The process number.
-    pub pid: u32,
-    /// Whether the target's child processes are watched, too.
-    pub children: Children,
-}
-
-/// Whether the child processes of a process are watched, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Children {
-    /// The process is watched, and so are its children.
-    Watched,
-    /// The children are not watched: they have a separate role, or none.
-    Left,
-}
-
 /// Whether the states of threads and sockets count now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
@@ -89,6 +68,8 @@ pub(crate) struct Sampler {
     every: Duration,
     targets: Vec<Target>,
     processes: Vec<Process>,
+    /// When the watch started, in clock ticks since the machine started.
+    start_ticks: u64,
     system: System,
     /// The first process of each role.
     networks: Vec<(u32, Network)>,
@@ -125,7 +106,8 @@ impl Sampler {
         if !system.reports_pressure() {
             missing.push("pressure: this kernel does not report it (/proc/pressure)".into());
         }
-        for process in processes.iter().filter(|process| !process.reports_io()) {
+        let is_target = |process: &&Process| targets.iter().any(|target| target.pid == process.pid);
+        for process in processes.iter().filter(is_target).filter(|process| !process.reports_io()) {
             missing.push(format!(
                 "files of {}: only its owner may read /proc/{}/io",
                 process.label, process.pid
@@ -145,6 +127,7 @@ impl Sampler {
             skipped: 0,
             targets,
             processes,
+            start_ticks: start_ticks(Path::new("/proc/thread-self")),
         };
         for (pace, (source, share)) in sampler.paces.iter_mut().zip(SHARES) {
             // Quantities that change slowly, or that also cost the server time, are not read for a while.
@@ -167,7 +150,7 @@ impl Sampler {
     /// Reads until stopped, and then everything once more.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Sampled, RecordError> {
         let cpu_before = cpu_ns();
-        let every_ns = self.every.as_nanos() as i64;
+        let every_ns = i64::try_from(self.every.as_nanos()).unwrap_or(i64::MAX);
         let mut buffer = [0; BUFFER_BYTES];
         let mut due_ns = now_ns();
         let mut tick = 0;
@@ -195,9 +178,9 @@ impl Sampler {
             let behind = (now_ns() - due_ns) / every_ns;
             self.skipped += behind.max(0) as u64;
             let ticks = behind.max(0) as u64 + whole.every();
-            due_ns += ticks as i64 * every_ns;
+            due_ns = due_ns.saturating_add(every_ns.saturating_mul(ticks as i64));
             tick += ticks;
-            sleep_until(due_ns);
+            wait_until(due_ns, stop);
         }
         let cost = Cost {
             cpu_s: (cpu_ns() - cpu_before) as f64 / 1e9,
@@ -270,18 +253,19 @@ impl Sampler {
             took(&mut self.paces, Source::Processes);
         }
         if let Some(machine) = machine {
-            self.row(now, Who { role: Role::Machine, process: "", thread: "" }, &machine)?;
+            self.row(now, Who { role: Role::Machine, process: "", thread: "", is_new: false }, &machine)?;
         }
         Ok(())
     }
 
     fn read_times(&mut self, now: i64, buffer: &mut Buffer) -> Result<(), RecordError> {
-        let Self { processes, tally, record, .. } = self;
+        let Self { processes, start_ticks, tally, record, .. } = self;
         for process in processes {
             for thread in &mut process.threads {
                 let mut reading = Reading::default();
                 if thread.time(buffer, &mut reading) == Some(true) {
-                    let who = Who { role: process.role, process: &process.label, thread: &thread.label };
+                    let (role, is_new) = (process.role, thread.start_ticks >= *start_ticks);
+                    let who = Who { role, process: &process.label, thread: &thread.label, is_new };
                     row(tally, record, now, who, &reading)?;
                 }
             }
@@ -292,12 +276,13 @@ impl Sampler {
     fn read_more(&mut self, now: i64, look: Look, buffer: &mut Buffer) -> Result<(), RecordError> {
         let none = HashSet::new();
         let back_ends = self.diagnosis.as_ref().map_or(&none, Diagnosis::back_ends);
-        let Self { processes, tally, record, .. } = self;
+        let Self { processes, start_ticks, tally, record, .. } = self;
         for process in processes {
             let mut failed = Ok(());
             let (role, label) = (process.role, process.label.clone());
             process.more(buffer, back_ends, |thread, reading| {
-                let who = Who { role, process: &label, thread };
+                let is_new = thread.start_ticks >= *start_ticks;
+                let who = Who { role, process: &label, thread: &thread.label, is_new };
                 let mut reading = reading.clone();
                 reading.place = reading.place.filter(|_| look == Look::At);
                 if failed.is_ok() {
@@ -314,7 +299,8 @@ impl Sampler {
         let Some(diagnosis) = &mut self.diagnosis else { return };
         let read = diagnosis.read(server.get_or_insert_default(), generator.get_or_insert_default());
         if let Err(error) = read {
-            self.missing.push(format!("connections: sock_diag fails: {error}"));
+            self.missing
+                .push(format!("connections: the kernel does not list them (sock_diag, tcp_diag): {error}"));
             self.diagnosis = None;
         }
     }
@@ -327,21 +313,23 @@ impl Sampler {
         of_roles: [Option<Reading>; 2],
         buffer: &mut Buffer,
     ) -> Result<(), RecordError> {
-        let Self { processes, targets, tally, record, .. } = self;
+        let Self { processes, start_ticks, targets, tally, record, .. } = self;
         let mut of_roles = of_roles;
         let mut ended = Vec::new();
         for process in processes.iter() {
             let of_role = &mut of_roles[usize::from(process.role == Role::Generator)];
             let is_root = targets.iter().any(|target| target.pid == process.pid);
+            let (role, is_new) = (process.role, process.start_ticks >= *start_ticks);
+            let who = Who { role, process: &process.label, thread: "", is_new };
             let mut reading = of_role.take_if(|_| is_root);
             if due {
                 let reading = reading.get_or_insert_default();
                 if process.read(buffer, reading).is_none() {
+                    tally.end(who);
                     ended.push(process.pid);
                 }
             }
             if let Some(reading) = reading {
-                let who = Who { role: process.role, process: &process.label, thread: "" };
                 row(tally, record, now, who, &reading)?;
             }
         }
@@ -351,23 +339,13 @@ impl Sampler {
 
     /// Starts to watch new threads and processes.
     fn find(&mut self) {
-        let mut new = Vec::new();
-        self.processes.retain_mut(|process| process.find_threads().is_ok());
-        for process in &self.processes {
-            let watched =
-                |target: &&Target| target.role == process.role && target.children == Children::Watched;
-            if self.targets.iter().any(|target| watched(&target)) {
-                new.extend(process.children().into_iter().map(|pid| (process.role, pid)));
-            }
+        for process in &mut self.processes {
+            // A process that has ended is dropped when it is read.
+            let _ = process.find_threads();
         }
-        let known = |pid| self.processes.iter().any(|process| process.pid == pid);
-        new.retain(|(_, pid)| !known(*pid));
-        if !new.is_empty() && self.processes.len() >= MOST_PROCESSES {
+        if add_descendants(&mut self.processes, &self.targets) {
             self.lacks(format!("processes: only {MOST_PROCESSES} are watched"));
         }
-        let room = MOST_PROCESSES.saturating_sub(self.processes.len());
-        self.processes
-            .extend(new.into_iter().take(room).filter_map(|(role, pid)| Process::new(role, pid).ok()));
     }
 
     /// Finds the sockets of the server.
@@ -441,10 +419,20 @@ fn row(
 
 /// The socket for the server's connections, if it can be opened.
 fn diagnosis(server: Option<u32>, missing: &mut Vec<String>) -> Option<Diagnosis> {
-    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
-    if namespace(&server?.to_string()) != namespace("thread-self") {
-        missing.push("connections: the server is in another network namespace".into());
-        return None;
+    let namespace = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/net"));
+    let server = server?;
+    match namespace(&server.to_string()) {
+        Err(error) => {
+            missing.push(format!(
+                "connections: only the server's user and root may read its network namespace, /proc/{server}/ns/net: {error}"
+            ));
+            return None;
+        }
+        Ok(of_server) if namespace("thread-self").ok().as_ref() != Some(&of_server) => {
+            missing.push("connections: the server is in another network namespace".into());
+            return None;
+        }
+        Ok(_) => {}
     }
     match Diagnosis::open() {
         Ok(diagnosis) => Some(diagnosis),
@@ -461,10 +449,15 @@ fn cpu_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-fn sleep_until(instant_ns: i64) {
-    let instant = Timespec { tv_sec: instant_ns / 1_000_000_000, tv_nsec: instant_ns % 1_000_000_000 };
-    // After an early wake-up by a signal, the thread reads early, which does no harm.
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &instant);
+/// Waits until an instant, or until the end of the watch, which unparks the thread.
+fn wait_until(instant_ns: i64, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let left_ns = instant_ns.saturating_sub(now_ns());
+        if left_ns <= 0 {
+            return;
+        }
+        park_timeout(Duration::from_nanos(left_ns as u64));
+    }
 }
 
 #[cfg(test)]

@@ -100,18 +100,30 @@ pub(crate) enum Piece {
 }
 
 /// Decodes the sockets in a piece of a dump. Omits what is cut off.
-pub(crate) fn decode(mut bytes: &[u8], sockets: &mut Vec<Socket>) -> Piece {
+///
+/// # Errors
+/// Fails where the kernel reports an error instead of sockets, or at their end.
+pub(crate) fn decode(mut bytes: &[u8], sockets: &mut Vec<Socket>) -> io::Result<Piece> {
     while let Some(length) = u32_at(bytes, 0).map(|length| length as usize) {
         let kind = u16_at(bytes, 4);
-        if length < HEADER_BYTES || length > bytes.len() || kind == Some(DONE) || kind == Some(ERROR) {
-            return Piece::Last;
+        if length < HEADER_BYTES || length > bytes.len() {
+            return Ok(Piece::Last);
+        }
+        if kind == Some(DONE) || kind == Some(ERROR) {
+            // Both have the negative number of the error after the header, or 0.
+            let number = u32_at(&bytes[..length], HEADER_BYTES).map_or(0, |number| number as i32);
+            return if number < 0 {
+                Err(io::Error::from_raw_os_error(number.saturating_neg()))
+            } else {
+                Ok(Piece::Last)
+            };
         }
         if kind == Some(BY_FAMILY) {
             sockets.extend(socket(&bytes[HEADER_BYTES..length]));
         }
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
     }
-    Piece::GoesOn
+    Ok(Piece::GoesOn)
 }
 
 fn socket(message: &[u8]) -> Option<Socket> {
@@ -251,7 +263,7 @@ impl Diagnosis {
         loop {
             // The kernel has written the next piece before the system call that requests it returns.
             let (length, _) = recv(&self.netlink, &mut self.reply[..], RecvFlags::DONTWAIT)?;
-            if decode(&self.reply[..length], &mut self.sockets) == Piece::Last || length == 0 {
+            if decode(&self.reply[..length], &mut self.sockets)? == Piece::Last || length == 0 {
                 return Ok(());
             }
         }
@@ -369,17 +381,31 @@ mod tests {
         whole[attribute..attribute + 2].copy_from_slice(&164u16.to_ne_bytes());
         whole[attribute + 2..attribute + 4].copy_from_slice(&INFO.to_ne_bytes());
         let mut sockets = Vec::new();
-        assert_eq!(decode(&whole, &mut sockets), Piece::GoesOn);
+        assert_eq!(decode(&whole, &mut sockets).unwrap(), Piece::GoesOn);
         assert!(sockets.len() == 1 && sockets[0].info.is_some());
         for cut in 0..whole.len() {
-            decode(&whole[..cut], &mut sockets);
+            let _ = decode(&whole[..cut], &mut sockets);
         }
         for at in 0..whole.len() {
             for byte in [0, 1, 3, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] = byte;
-                decode(&damaged, &mut sockets);
+                let _ = decode(&damaged, &mut sockets);
             }
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_kernel_is_not_an_empty_list() {
+        let reply = |kind: u16, number: i32| {
+            let length = HEADER_BYTES as u32 + 4;
+            let header = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10]].concat();
+            decode(&[header, number.to_ne_bytes().to_vec()].concat(), &mut Vec::new())
+        };
+        for kind in [DONE, ERROR] {
+            assert_eq!(reply(kind, 0).unwrap(), Piece::Last);
+            assert_eq!(reply(kind, -2).unwrap_err().kind(), io::ErrorKind::NotFound);
+            let _ = reply(kind, i32::MIN);
         }
     }
 }

@@ -280,14 +280,19 @@ impl Use {
 }
 
 /// The CPU time of a role. The time of threads has a resolution of nanoseconds, but vanishes when they end. The time of processes
-/// remains, with that of ended children, but counts in clock ticks.
+/// counts in clock ticks and remains, with that of ended children, which their parent has.
 fn cpu_s(processes: &[&Entry], threads: &[&Entry]) -> f64 {
     let sum =
         |entries: &[&Entry], column| entries.iter().filter_map(|entry| entry.grown(column)).sum::<f64>();
-    let whole = processes
-        .first()
-        .and_then(|root| Some(root.grown(Column::Cpu)? + root.grown(Column::EndedChildren)?));
-    sum(threads, Column::Cpu).max(sum(processes, Column::Cpu)).max(whole.unwrap_or(0.0))
+    // A watched process that ended has passed on all its time, of which the part until its last reading is known. The first
+    // process is the root, whose parent is not watched.
+    let ended = processes.iter().skip(1).filter(|process| process.has_ended);
+    let passed_on: f64 = ended
+        .flat_map(|process| [Column::Cpu, Column::EndedChildren].map(|column| process.last(column)))
+        .flatten()
+        .sum();
+    let of_unwatched = (sum(processes, Column::EndedChildren) - passed_on).max(0.0);
+    sum(threads, Column::Cpu).max(sum(processes, Column::Cpu) + of_unwatched)
 }
 
 /// The sum of the processes' peak memory.
@@ -422,4 +427,56 @@ fn added_up(role: Role, threads: &[Line]) -> Option<Line> {
         cpu_cores: sum(|line| &line.cpu_cores)?,
         waiting_threads: sum(|line| &line.waiting_threads)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Reading;
+    use crate::tally::Who;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn who(process: &str, is_new: bool) -> Who<'_> {
+        Who { role: Role::Server, process, thread: "", is_new }
+    }
+
+    /// A reading of a process: its CPU time, and that of its ended children.
+    fn used(cpu_s: f64, ended_s: f64) -> Reading {
+        let mut reading = Reading::default();
+        reading.set(Column::Cpu, cpu_s);
+        reading.set(Column::EndedChildren, ended_s);
+        reading
+    }
+
+    fn cpu_of(tally: &Tally) -> f64 {
+        cpu_s(&tally.processes(Role::Server).collect::<Vec<_>>(), &[])
+    }
+
+    #[test]
+    fn the_time_of_ended_children_counts_at_any_depth() {
+        let mut tally = Tally::default();
+        tally.add(0, who("kendall 1", false), &used(1.0, 0.0));
+        tally.add(0, who("server 2", false), &used(5.0, 20.0));
+        tally.add(SECOND, who("kendall 1", false), &used(1.25, 0.0));
+        // The server has started and ended a process for each request, between two readings.
+        tally.add(SECOND, who("server 2", false), &used(5.5, 24.0));
+        assert_eq!(cpu_of(&tally), 4.75);
+    }
+
+    #[test]
+    fn a_watched_process_that_ends_counts_once_and_without_its_time_before_the_watch() {
+        let mut tally = Tally::default();
+        tally.add(0, who("master 1", false), &used(1.0, 0.0));
+        tally.add(0, who("worker 2", false), &used(3600.0, 0.0));
+        tally.add(SECOND, who("worker 2", false), &used(3600.5, 0.0));
+        // It ends after another quarter of a second of work.
+        tally.end(who("worker 2", false));
+        tally.add(2 * SECOND, who("master 1", false), &used(1.0, 3600.75));
+        assert_eq!(cpu_of(&tally), 0.75);
+        // A process of the watch that the master never waits for.
+        tally.add(2 * SECOND, who("worker 3", true), &used(0.5, 0.0));
+        tally.end(who("worker 3", true));
+        assert_eq!(cpu_of(&tally), 1.0);
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Who<'a> {
     pub(crate) role: Role,
     pub(crate) process: &'a str,
     pub(crate) thread: &'a str,
+    /// Whether it started after the watch, so that all its counters began at zero.
+    pub(crate) is_new: bool,
 }
 
 /// The sums of one thread, one process or the machine.
@@ -29,6 +31,8 @@ pub(crate) struct Entry {
     first: Reading,
     last: Reading,
     sums: Vec<Sum>,
+    /// Whether it ended during the watch; known of processes only.
+    pub(crate) has_ended: bool,
     /// The number of readings in each state.
     pub(crate) places: [u64; ThreadState::ALL.len()],
     /// CPU time over time, in seconds.
@@ -49,6 +53,11 @@ impl Entry {
     /// The growth of a counter since the first reading, or since the start of the thread or process.
     pub(crate) fn grown(&self, column: Column) -> Option<f64> {
         Some((self.last.get(column)? - self.first.get(column)?).max(0.0))
+    }
+
+    /// The last reading of a quantity.
+    pub(crate) fn last(&self, column: Column) -> Option<f64> {
+        self.last.get(column)
     }
 
     /// The mean of a quantity over its readings.
@@ -177,20 +186,31 @@ impl Tally {
         self.entries.iter().filter(move |entry| entry.role == role && !entry.thread.is_empty())
     }
 
-    /// The index of the subject of a reading, after `since_start_ns`; `None` where the table is full.
-    fn entry(&mut self, who: Who<'_>, since_start_ns: i64) -> Option<usize> {
+    /// Records that a process has ended.
+    pub(crate) fn end(&mut self, who: Who<'_>) {
+        if let Some(at) = self.index_of(who) {
+            self.entries[at].has_ended = true;
+        }
+    }
+
+    /// The index of the subject of a reading, if it is known.
+    fn index_of(&mut self, who: Who<'_>) -> Option<usize> {
         self.key.clear();
         self.key.extend([who.role.name(), "\0", who.process, "\0", who.thread]);
-        if let Some(at) = self.known.get(&self.key) {
-            return Some(*at);
+        self.known.get(&self.key).copied()
+    }
+
+    /// The index of the subject of a reading, after `since_start_ns`; `None` where the table is full.
+    fn entry(&mut self, who: Who<'_>, since_start_ns: i64) -> Option<usize> {
+        if let Some(at) = self.index_of(who) {
+            return Some(at);
         }
         if self.entries.len() >= MOST {
             self.is_full = true;
             return None;
         }
         let mut first = Reading::default();
-        if since_start_ns > FROM_THE_START_NS && who.role != Role::Machine {
-            // The subject started in the meantime, with all its counters at zero.
+        if since_start_ns > FROM_THE_START_NS && who.is_new {
             let own = [Column::Cpu, Column::RunQueueWait, Column::Turns, Column::User, Column::System];
             let switches = [Column::Voluntary, Column::Involuntary, Column::MinorFaults, Column::MajorFaults];
             let files = [Column::DiskRead, Column::DiskWritten, Column::Read, Column::Written];
@@ -204,6 +224,7 @@ impl Tally {
             first,
             last: Reading::default(),
             sums: vec![Sum::default(); Column::ALL.len()],
+            has_ended: false,
             places: [0; ThreadState::ALL.len()],
             cpu: Bins::default(),
             wait: Bins::default(),
@@ -293,17 +314,22 @@ mod tests {
         reading
     }
 
-    const WORKER: Who<'static> = Who { role: Role::Server, process: "server 1", thread: "worker 2" };
+    const WORKER: Who<'static> =
+        Who { role: Role::Server, process: "server 1", thread: "worker 2", is_new: true };
 
     #[test]
-    fn counters_grow_from_the_first_reading_and_from_zero_for_who_comes_later() {
+    fn counters_grow_from_the_first_reading_and_from_zero_for_what_starts_later() {
         let mut tally = Tally::default();
         tally.add(0, WORKER, &reading(5.0, 1.0, 10.0));
         tally.add(1_000_000_000, WORKER, &reading(5.75, 1.5, 20.0));
         let later = Who { thread: "worker 3", ..WORKER };
         tally.add(1_000_000_000, later, &reading(0.25, 0.0, 1.0));
+        // A worker that is found late, but is older than the watch.
+        let older = Who { thread: "worker 4", is_new: false, ..WORKER };
+        tally.add(1_000_000_000, older, &reading(3600.0, 60.0, 1e6));
         let cpu_s: Vec<_> = tally.threads(Role::Server).map(|entry| entry.grown(Column::Cpu)).collect();
-        assert_eq!(cpu_s, [Some(0.75), Some(0.25)]);
+        assert_eq!(cpu_s, [Some(0.75), Some(0.25), Some(0.0)]);
+        assert!(tally.waits[0].wait_s <= 0.5);
         assert_eq!(tally.length_s(), 1.0);
         assert_eq!(tally.threads(Role::Generator).count(), 0);
     }

@@ -10,10 +10,11 @@ use kendall_archive::series::SeriesWriter;
 use kendall_record::RecordError;
 
 use crate::error::ProbeError;
+use crate::family::{Target, add_descendants};
 use crate::proc::Process;
 use crate::profile::{Profile, Profiling};
 use crate::row::{Role, layout};
-use crate::sampler::{Sampled, Sampler, Target};
+use crate::sampler::{Sampled, Sampler};
 use crate::summary::Summary;
 use crate::thread::THREAD;
 
@@ -62,15 +63,17 @@ impl Watch {
             let no_process = |source| ProbeError::NoProcess { pid: target.pid, source };
             Process::new(target.role, target.pid).map_err(no_process)
         };
-        let processes = targets.iter().map(process).collect::<Result<Vec<_>, _>>()?;
+        let mut processes = targets.iter().map(process).collect::<Result<Vec<_>, _>>()?;
+        add_descendants(&mut processes, targets);
+        let of_server = processes.iter().filter(|process| process.role == Role::Server);
+        let of_server: Vec<u32> = of_server.map(|process| process.pid).collect();
         let record = config.record.map(|path| SeriesWriter::create(path, layout())).transpose()?;
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, every, watched) = (stop.clone(), config.every, targets.to_vec());
         let watch = move || Sampler::new(every, watched, processes).recording(record).run(&stopped);
         let thread = Builder::new().name(THREAD.into()).spawn(watch).map_err(ProbeError::Thread)?;
-        let server = targets.iter().find(|target| target.role == Role::Server);
-        let profiling = config.profile_hz.zip(server).map(|(hz, server)| {
-            Profiling::start(server.pid, hz)
+        let profiling = config.profile_hz.zip(of_server.split_first()).map(|(hz, (root, descendants))| {
+            Profiling::start(*root, descendants, hz)
                 .map_err(|error| format!("the kernel refuses to sample them ({error})"))
         });
         Ok(Self { stop, thread: Some(thread), profiling })
@@ -99,7 +102,10 @@ impl Watch {
 
     fn halt(&mut self) -> Option<JoinHandle<Result<Sampled, RecordError>>> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.take()
+        let thread = self.thread.take()?;
+        // It may wait for its next reading.
+        thread.thread().unpark();
+        Some(thread)
     }
 }
 
@@ -117,5 +123,24 @@ impl Drop for Watch {
         if let Some(thread) = self.halt() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::Children;
+
+    #[test]
+    fn a_watch_ends_without_waiting_for_its_next_reading() {
+        let own = Target { role: Role::Server, pid: std::process::id(), children: Children::Left };
+        let day = Config { every: Duration::from_secs(86_400), ..Config::default() };
+        let watch = Watch::start(&day, &[own]).unwrap();
+        // Time for the first reading. The test hangs where the end waits for the second.
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(watch.end(0).unwrap().summary.server.is_some());
+        // Longer than any clock counts.
+        let ages = Config { every: Duration::MAX, ..Config::default() };
+        drop(Watch::start(&ages, &[own]).unwrap());
     }
 }

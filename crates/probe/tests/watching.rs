@@ -15,6 +15,7 @@ kendall_testbed::main!(
     serve,
     readings_are_written_relative_to_the_trial_and_agree_with_the_summary,
     a_profile_shows_which_function_uses_the_cpu,
+    a_profile_has_the_stacks_of_child_processes,
     a_profile_of_an_interpreter_says_so_with_the_remedy,
     watching_costs_little_and_says_how_much,
     a_process_that_is_not_there_is_an_error_that_names_it,
@@ -136,6 +137,24 @@ fn work_of_long_to_short() -> Result<Option<f64>, String> {
         return Err(format!("{} of {expected} samples, {} lost", profile.samples, profile.lost));
     }
     Ok(Some(within("long") / within("short")))
+}
+
+fn a_profile_has_the_stacks_of_child_processes() {
+    if !kendall_testbed::has_peer("timeout", "--version") {
+        return;
+    }
+    // Its parent waits for it all the while, and ends it.
+    let mut parent = Command::new("timeout").args(["2", "sh", "-c", "while :; do :; done"]).spawn().unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let target = Target { role: Role::Server, pid: parent.id(), children: Children::Watched };
+    let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
+    thread::sleep(WATCHED);
+    let profile = watch.end(0).unwrap().profile.unwrap();
+    parent.wait().unwrap();
+    if profile.hz != 499 {
+        return kendall_testbed::left_out("this kernel allows no profile");
+    }
+    assert!(profile.samples > 0, "{:?}", profile.notes);
 }
 
 fn a_profile_of_an_interpreter_says_so_with_the_remedy() {

@@ -27,7 +27,7 @@ pub enum Quantity {
     Jitter,
     /// The rate, in bits/s.
     Rate,
-    /// The share of packets that are lost.
+    /// The share of packets that do not arrive whole: lost, or with a wrong bit, which the receiver's kernel drops.
     Loss,
 }
 
@@ -129,7 +129,7 @@ impl Target {
     pub(crate) fn of(hops: &[Settings]) -> Self {
         let rates = || hops.iter().filter_map(|hop| hop.rate.mean_bits_per_s());
         let variance = hops.iter().map(|hop| hop.jitter.deviation_ns().powi(2)).sum::<f64>();
-        let kept = hops.iter().map(|hop| 1.0 - hop.loss.share()).product::<f64>();
+        let kept = hops.iter().map(|hop| (1.0 - hop.loss.share()) * (1.0 - hop.corruption)).product::<f64>();
         let overheads = hops.iter().filter_map(|hop| {
             hop.rate.mean_bits_per_s().map(|rate| f64::from(hop.overhead_bytes) * 8.0 / rate)
         });
@@ -263,5 +263,11 @@ mod tests {
         let target = Target::of(&hops);
         assert!((target.delay_s - 0.012).abs() < 1e-12 && (target.jitter_s - 0.005).abs() < 1e-12);
         assert!((target.loss - 0.19).abs() < 1e-12 && target.rate_bits_per_s == Some(1e7));
+    }
+
+    #[test]
+    fn damaged_packets_count_as_lost() {
+        let target = Target::of(&["corrupt=10% loss=10%".parse().unwrap()]);
+        assert!((target.loss - 0.19).abs() < 1e-12, "{}", target.loss);
     }
 }

@@ -23,9 +23,14 @@ use crate::protocol::LinkSettings;
 use crate::receive::{prepare, receive};
 
 const MS: i64 = 1_000_000;
-/// The number of pings, and the time between them.
+/// The number of pings, and the time between them; slow links get fewer, further apart.
 const PINGS: u32 = 50;
+const FEWEST_PINGS: u32 = 5;
 const PING_EVERY_NS: i64 = 8 * MS;
+/// The longest time for all pings, if it permits the fewest.
+const PINGS_WITHIN_NS: i64 = 5_000 * MS;
+/// The most that pings use of a link's rate, so that none waits for another.
+const PING_LOAD: f64 = 0.5;
 /// The length of a train, in s.
 const TRAIN_S: f64 = 0.5;
 /// The offered rates as shares of the link's rate, for measuring loss and for measuring the rate.
@@ -37,6 +42,8 @@ const LEAD_S: f64 = 0.02;
 const UNLIMITED_PER_S: f64 = 10_000.0;
 /// The payload of the packets for measuring loss, in bytes: small, so that there are many.
 const SMALL: u16 = 64;
+/// The size of a ping and of its answer on the link, in bytes.
+const PING_LINK_BYTES: f64 = HEADER_BYTES as f64 + LONGEST as f64;
 /// The number of attempts at a request before it counts as lost.
 const ATTEMPTS: u32 = 5;
 
@@ -115,7 +122,7 @@ impl<'a> Probe<'a> {
                 self.wait_until_idle()?;
             }
         }
-        let sending = [up, down].map(|target| target.sending_s(f64::from(HEADER_BYTES) + LONGEST as f64));
+        let sending = [up, down].map(|target| target.sending_s(PING_LINK_BYTES));
         let idle =
             |index: usize, target: &Target| (&seen[index].delays_s[..], target.delay_s + sending[index]);
         let excess = excess([idle(0, up), idle(1, down)].into_iter());
@@ -131,8 +138,9 @@ impl<'a> Probe<'a> {
     fn ping(&mut self) -> io::Result<[Vec<f64>; 2]> {
         let start_ns = now_ns();
         let mut pongs = Vec::new();
-        for number in 0..PINGS {
-            let due_ns = start_ns + i64::from(number) * PING_EVERY_NS;
+        let (pings, every_ns) = ping_pace(&self.targets);
+        for number in 0..pings {
+            let due_ns = start_ns + i64::from(number) * every_ns;
             self.listen(due_ns, |message, at_ns| pongs.push((message, at_ns)))?;
             sleep_until(due_ns);
             // The ping is as long as its answer, the longest message, so that both take the same time to send.
@@ -281,6 +289,14 @@ fn book(arrivals: &mut Arrivals, message: Message, at_ns: i64, plan: TrainPlan) 
     }
 }
 
+/// The number of pings and the time between them, in ns, at which no ping waits for another's bits.
+fn ping_pace(targets: &[Target; 2]) -> (u32, i64) {
+    let sending_s = targets.iter().map(|target| target.sending_s(PING_LINK_BYTES)).fold(0.0, f64::max);
+    let every_ns = ((sending_s / PING_LOAD * 1e9) as i64).max(PING_EVERY_NS);
+    let fitting = (PINGS_WITHIN_NS / every_ns) as u32;
+    (fitting.clamp(FEWEST_PINGS, PINGS), every_ns)
+}
+
 /// Packets at a pace for half a second, but at least this many.
 fn plan(per_s: f64, bytes: u16, at_least: f64) -> TrainPlan {
     let cars = (per_s * TRAIN_S).max(at_least).min(per_s * 3.0).max(5.0);
@@ -362,4 +378,23 @@ fn rows(side: Side, target: &Target, seen: &DirectionMeasurements, sending_s: f6
         row(Quantity::Rate, target.rate_bits_per_s, rate, nothing.or(changes).or(note)),
         row(Quantity::Loss, Some(target.loss), seen.loss, nothing),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(up: &str, down: &str) -> (u32, i64) {
+        ping_pace(&[up, down].map(|hop| Target::of(&[hop.parse().unwrap()])))
+    }
+
+    #[test]
+    fn pings_use_half_of_a_slow_link_at_most() {
+        assert_eq!(pace("delay=20ms", "rate=10mbit"), (PINGS, PING_EVERY_NS));
+        // 75 bytes at 64 kbit/s take 9.375 ms; 1075 bytes at 1 Mbit/s take 8.6 ms.
+        assert_eq!(pace("rate=64kbit", "rate=10mbit"), (PINGS, 18_750_000));
+        assert_eq!(pace("", "rate=1mbit overhead=1000"), (PINGS, 17_200_000));
+        // The slowest link that there is takes 0.6 s for each.
+        assert_eq!(pace("rate=1kbit", ""), (FEWEST_PINGS, 1_200_000_000));
+    }
 }

@@ -9,7 +9,7 @@ mod thread;
 pub(crate) use process::Process;
 pub(crate) use system::{Group, Network, System};
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -40,4 +40,10 @@ impl PolledFile {
 /// Converts clock ticks to seconds.
 pub(crate) fn ticks_s(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// When the process or thread with this folder started, in clock ticks since the machine started; 0 where it has ended.
+pub(crate) fn start_ticks(folder: &Path) -> u64 {
+    let stat = fs::read(folder.join("stat")).ok().and_then(|text| parse::stat(&text));
+    stat.map_or(0, |stat| stat.start_ticks)
 }

@@ -37,6 +37,8 @@ pub(crate) struct Stat {
     /// The time of children that have ended and were waited for, in both modes, in clock ticks.
     pub(crate) ended_children: u64,
     pub(crate) threads: u64,
+    /// When it started, in clock ticks since the machine started.
+    pub(crate) start_ticks: u64,
 }
 
 /// `stat` of a process or a thread. The command's name may hold blanks and brackets, and ends at the last one.
@@ -45,7 +47,7 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
     let state = *fields.next()?.first()?;
     let mut field = |skipped: usize| number(fields.nth(skipped)?);
-    // Fields 10, 12, 14 to 17, and 20; the state is field 3.
+    // Fields 10, 12, 14 to 17, 20, and 22; the state is field 3.
     Some(Stat {
         state,
         minor_faults: field(6)?,
@@ -54,6 +56,7 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat> {
         system: field(0)?,
         ended_children: field(0)?.saturating_add(field(0)?),
         threads: field(2)?,
+        start_ticks: field(1)?,
     })
 }
 
@@ -155,6 +158,7 @@ mod tests {
             system: 50,
             ended_children: 3,
             threads: 4,
+            start_ticks: 9,
         };
         assert_eq!(stat(text), Some(read));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::parse;
 use super::thread::{Keep, Sockets, Thread, inode};
-use super::{Buffer, PolledFile, ticks_s};
+use super::{Buffer, PolledFile, start_ticks, ticks_s};
 use crate::row::{Column, Reading, Role};
 
 /// The most threads of one process that are watched; a process with more is watched in part.
@@ -24,6 +24,8 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     /// The process's name and number, such as "nginx 4711".
     pub(crate) label: String,
+    /// When it started, in clock ticks since the machine started.
+    pub(crate) start_ticks: u64,
     pub(crate) threads: Vec<Thread>,
     /// Whether the process has more threads than can be watched.
     pub(crate) is_partly_watched: bool,
@@ -44,6 +46,7 @@ impl Process {
             role,
             pid,
             label: format!("{} {pid}", name.trim_end()),
+            start_ticks: start_ticks(&folder),
             threads: Vec::new(),
             is_partly_watched: false,
             stat: PolledFile::open(&folder.join("stat"))?,
@@ -120,14 +123,14 @@ impl Process {
         &mut self,
         buffer: &mut Buffer,
         back_ends: &HashSet<u64>,
-        mut row: impl FnMut(&str, &Reading),
+        mut row: impl FnMut(&Thread, &Reading),
     ) {
         let sockets = Sockets { pid: self.pid, back_ends };
         for thread in &mut self.threads {
             let mut reading = Reading::default();
             if thread.time(buffer, &mut reading).is_some() {
                 thread.more(buffer, &sockets, &mut reading);
-                row(&thread.label, &reading);
+                row(thread, &reading);
             }
         }
     }

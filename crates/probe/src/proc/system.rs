@@ -88,10 +88,16 @@ impl Group {
         let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "))?.split(' ').nth(4)?;
         let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-        if path.is_empty() {
+        Self::at(Path::new(mounted), path)
+    }
+
+    /// The control group with this path below the folder where control groups are mounted.
+    fn at(mounted: &Path, path: &str) -> Option<Self> {
+        let folder = mounted.join(path);
+        // Within a container, its group has the path of the machine's, which alone has no quota.
+        if path.is_empty() && !folder.join("cpu.max").exists() {
             return None;
         }
-        let folder = Path::new(mounted).join(path);
         Some(Self { stat: PolledFile::open(&folder.join("cpu.stat")).ok()?, folder })
     }
 
@@ -107,5 +113,19 @@ impl Group {
         let text = fs::read_to_string(self.folder.join("cpu.max")).ok()?;
         let mut words = text.split_whitespace().map(str::parse::<f64>);
         Some(words.next()?.ok()? / words.next()?.ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_a_container_has_a_quota_and_that_of_the_machine_has_none() {
+        let mounted = tempfile::tempdir().unwrap();
+        fs::write(mounted.path().join("cpu.stat"), "usage_usec 12\nthrottled_usec 5\n").unwrap();
+        assert!(Group::at(mounted.path(), "").is_none());
+        fs::write(mounted.path().join("cpu.max"), "50000 100000\n").unwrap();
+        assert_eq!(Group::at(mounted.path(), "").unwrap().quota(), Some(0.5));
     }
 }

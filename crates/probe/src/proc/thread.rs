@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::parse;
 use super::place::{Direction, ThreadActivity, by_kernel_function, found};
-use super::{Buffer, PolledFile, ticks_s};
+use super::{Buffer, PolledFile, start_ticks, ticks_s};
 use crate::row::{Column, Reading, ThreadState};
 
 /// A watched thread.
@@ -16,6 +16,8 @@ pub(crate) struct Thread {
     pub(crate) tid: u32,
     /// The thread's name and number, such as "worker 4711".
     pub(crate) label: String,
+    /// When it started, in clock ticks since the machine started.
+    pub(crate) start_ticks: u64,
     folder: PathBuf,
     schedstat: PolledFile,
     /// The files for [`Thread::more`], kept open while there are few threads.
@@ -38,6 +40,7 @@ impl Thread {
         Ok(Self {
             tid,
             label: format!("{} {tid}", name.trim_end()),
+            start_ticks: start_ticks(&folder),
             folder,
             schedstat,
             kept,
