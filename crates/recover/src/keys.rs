@@ -3,9 +3,9 @@
 //! A derivation is a long chain of digests, each of which needs the one before, so a single one leaves most of a
 //! processor idle. Keys that requests wait for are therefore derived together with it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use kendall_digest::{Engine, pbkdf2};
@@ -31,8 +31,8 @@ pub struct Keys {
 #[derive(Debug)]
 struct State {
     known: LruCache<Vec<u8>, Key>,
-    /// Passwords whose keys a request will need, in order; at most as many as the cache holds.
-    expected: VecDeque<Vec<u8>>,
+    /// Passwords whose keys requests will need, in order, and the number of these requests; at most as many as the cache holds.
+    expected: LruCache<Vec<u8>, usize>,
     /// Passwords whose keys are being derived.
     under_way: HashSet<Vec<u8>>,
 }
@@ -42,6 +42,13 @@ struct Counts {
     derivations: Counter,
     derived: Counter,
     known: Counter,
+}
+
+/// A request that will need a key, until it is dropped: the request is served, or its client has left.
+#[derive(Debug)]
+pub struct Expectation {
+    keys: Arc<Keys>,
+    password: Vec<u8>,
 }
 
 /// A key, and the cost of its derivation.
@@ -61,10 +68,7 @@ impl Keys {
     /// An empty cache of at most `bound` keys. The engine only determines whether the instructions of this
     /// processor may be used: which are best depends on how many keys are derived.
     pub fn new(engine: Engine, bound: NonZeroUsize) -> Self {
-        // The cache allocates as it grows.
-        let mut known = LruCache::unbounded();
-        known.resize(bound);
-        let state = State { known, expected: VecDeque::new(), under_way: HashSet::new() };
+        let state = State { known: empty(bound), expected: empty(bound), under_way: HashSet::new() };
         Self { engine, state: Mutex::new(state), ended: Condvar::new(), counts: Counts::default() }
     }
 
@@ -74,15 +78,14 @@ impl Keys {
     }
 
     /// Announces that a waiting request will need this key: a derivation that runs anyway includes it.
-    pub fn expect(&self, password: &[u8]) {
+    pub fn expect(self: &Arc<Self>, password: &[u8]) -> Expectation {
         let mut state = self.lock();
-        if state.has(password) || state.expected.iter().any(|expected| expected == password) {
-            return;
+        if let Some(requests) = state.expected.peek_mut(password) {
+            *requests += 1;
+        } else if !state.has(password) {
+            state.expected.put(password.to_vec(), 1);
         }
-        if state.expected.len() == state.known.cap().get() {
-            state.expected.pop_front();
-        }
-        state.expected.push_back(password.to_vec());
+        Expectation { keys: Arc::clone(self), password: password.to_vec() }
     }
 
     /// The key of a password. Takes milliseconds, unless it is cached; waits for a derivation that is already
@@ -155,14 +158,14 @@ impl State {
         let mut batch = vec![password.to_vec()];
         self.under_way.insert(password.to_vec());
         while batch.len() < most {
-            let Some(expected) = self.expected.pop_front() else { break };
+            let Some((expected, _)) = self.expected.pop_lru() else { break };
             if !self.has(&expected) {
                 self.under_way.insert(expected.clone());
                 batch.push(expected);
             }
         }
         // The requests that expected it have it now.
-        self.expected.retain(|expected| expected != password);
+        self.expected.pop(password);
         batch
     }
 
@@ -175,15 +178,33 @@ impl State {
     }
 }
 
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        let mut state = self.keys.lock();
+        match state.expected.peek_mut(&self.password) {
+            Some(requests) if *requests > 1 => *requests -= 1,
+            // The key of this password may be derived already.
+            _ => drop(state.expected.pop(&self.password)),
+        }
+    }
+}
+
+fn empty<V>(bound: NonZeroUsize) -> LruCache<Vec<u8>, V> {
+    // The cache allocates as it grows.
+    let mut cache = LruCache::unbounded();
+    cache.resize(bound);
+    cache
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
 
     use super::*;
 
-    fn keys(bound: usize) -> Keys {
+    fn keys(bound: usize) -> Arc<Keys> {
         let engine = Engine::available().last().unwrap();
-        Keys::new(engine, NonZeroUsize::new(bound).unwrap())
+        Arc::new(Keys::new(engine, NonZeroUsize::new(bound).unwrap()))
     }
 
     #[test]
@@ -200,9 +221,7 @@ mod tests {
     #[test]
     fn expected_keys_are_derived_together() {
         let keys = keys(100);
-        for password in ["abc", "password", "test", "abc"] {
-            keys.expect(password.as_bytes());
-        }
+        let _expectations = ["abc", "password", "test", "abc"].map(|word| keys.expect(word.as_bytes()));
         let lanes = keys.derive(b"test").lanes;
         assert_eq!(lanes, 3.min(keys.most()));
         if lanes == 3 {
@@ -213,6 +232,16 @@ mod tests {
             assert_eq!(keys.derive(b"password").lanes, 0);
         }
         assert_eq!(keys.derive(b"linfoo").lanes, 1, "nothing is expected any more");
+    }
+
+    #[test]
+    fn a_key_is_expected_until_the_last_request_for_it_leaves() {
+        let keys = keys(100);
+        let [first, second, other] = ["abc", "abc", "test"].map(|word| keys.expect(word.as_bytes()));
+        drop(first);
+        assert_eq!(keys.lock().expected.len(), 2);
+        drop((second, other));
+        assert_eq!(keys.derive(b"linfoo").lanes, 1, "no request expects another key");
     }
 
     #[test]
@@ -230,10 +259,9 @@ mod tests {
     #[test]
     fn no_more_keys_are_cached_or_expected_than_the_bound() {
         let keys = keys(2);
-        for password in ["a", "b", "c", "d"] {
-            keys.expect(password.as_bytes());
-        }
-        assert_eq!(keys.lock().expected, [b"c", b"d"]);
+        let _expectations = ["a", "b", "c", "d"].map(|word| keys.expect(word.as_bytes()));
+        let expected: Vec<Vec<u8>> = keys.lock().expected.iter().map(|(word, _)| word.clone()).collect();
+        assert_eq!(expected, [b"d", b"c"]);
         keys.derive(b"e");
         assert!(keys.cached(b"e").is_some());
         assert!(keys.lock().known.len() <= 2);

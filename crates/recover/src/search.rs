@@ -115,6 +115,11 @@ impl Finder {
         self.0.at_once(query)
     }
 
+    /// Whether an earlier search for the same password tried all candidates and found none.
+    pub fn is_nowhere(&self, query: &PasswordQuery) -> bool {
+        self.0.cache.is_nowhere(query).is_some()
+    }
+
     /// A search that has not begun.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 use crate::cipher::Cipher;
-use crate::keys::{Key, Keys};
+use crate::keys::{Expectation, Key, Keys};
 use crate::protocol::{BLOCK_BYTES, Dialect, HEAD_BYTES_AT_MOST, Head, NoHead, encode_answer};
 use crate::search::{
     Finder, FinderError, FinderOptions, FoundPassword, Hash, Hunt, PasswordQuery, PasswordSource, Progress,
@@ -101,7 +101,7 @@ pub fn serve(options: RecoverOptions, ready: impl FnOnce(SocketAddr)) -> Result<
 #[derive(Debug)]
 pub struct Recover {
     finder: Finder,
-    keys: Keys,
+    keys: Arc<Keys>,
     dialect: Dialect,
     budget: Arc<SpoolBudget>,
     most_file_bytes: u64,
@@ -119,13 +119,15 @@ struct Counts {
 
 /// The outcome of a request, in addition to the runtime's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+pub enum Outcome {
     /// The file is decrypted and returned.
     Recovered,
     /// No candidate has its digest.
     NotFound,
     /// The search would exceed the limit of candidates.
     BeyondBound,
+    /// No password has such a length.
+    ImpossibleLength,
     /// The file is longer than the limit.
     TooLarge,
     /// The length of its file is not a multiple of a block.
@@ -137,10 +139,11 @@ enum Outcome {
 }
 
 impl Outcome {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Recovered,
         Self::NotFound,
         Self::BeyondBound,
+        Self::ImpossibleLength,
         Self::TooLarge,
         Self::WrongLength,
         Self::WrongPadding,
@@ -152,6 +155,7 @@ impl Outcome {
             Self::Recovered => "recovered",
             Self::NotFound => "not-found",
             Self::BeyondBound => "beyond-bound",
+            Self::ImpossibleLength => "impossible-length",
             Self::TooLarge => "too-large",
             Self::WrongLength => "wrong-length",
             Self::WrongPadding => "wrong-padding",
@@ -178,7 +182,7 @@ enum Stage {
     /// The search has tried this many candidates.
     Hunting { hunt: Box<Hunt>, tried: u64 },
     /// The password is known, and only the key is missing.
-    Known(FoundPassword),
+    Known { found: FoundPassword, _expectation: Expectation },
 }
 
 impl Recover {
@@ -194,7 +198,7 @@ impl Recover {
             let _ = counts.outcomes.get_or_create(&[("outcome", outcome.name())]);
         }
         Ok(Self {
-            keys: Keys::new(options.finder.engine, options.key_entries),
+            keys: Arc::new(Keys::new(options.finder.engine, options.key_entries)),
             finder: Finder::new(options.finder)?,
             dialect: options.dialect,
             budget: SpoolBudget::new(options.spool),
@@ -208,10 +212,13 @@ impl Recover {
     fn course(&self, query: PasswordQuery) -> Course {
         if let Some(found) = self.finder.at_once(&query) {
             if let Some(key) = self.keys.cached(&found.password) {
-                return Course::Answer(Some(Solved { key, way: found.by, search_ns: 0, key_ns: 0 }));
+                return Course::Answer(Ok(Solved { key, way: found.by, search_ns: 0, key_ns: 0 }));
             }
-            self.keys.expect(&found.password);
-            return Course::Work(Job::new(), Stage::Known(found));
+            let _expectation = self.keys.expect(&found.password);
+            return Course::Work(Job::new(), Stage::Known { found, _expectation });
+        }
+        if self.finder.is_nowhere(&query) {
+            return Course::Answer(Err(Some(Outcome::NotFound)));
         }
         let size = self.finder.size(&query);
         match self.finder.hunt(query) {
@@ -221,8 +228,10 @@ impl Recover {
             }
             Err(error) => {
                 tracing::debug!(%error, "a request is not searched for");
-                self.counts.count(Outcome::BeyondBound);
-                Course::Answer(None)
+                Course::Answer(Err(Some(match error {
+                    FinderError::Lengths(_) => Outcome::ImpossibleLength,
+                    _ => Outcome::BeyondBound,
+                })))
             }
         }
     }
@@ -241,10 +250,7 @@ impl Recover {
                 Err(Step::Continue { attained })
             }
             Progress::Found(found) => Ok(found),
-            Progress::Nowhere { .. } => {
-                self.counts.count(Outcome::NotFound);
-                Err(Step::Done(None))
-            }
+            Progress::Nowhere { .. } => Err(Step::Done(Err(Some(Outcome::NotFound)))),
         }
     }
 }
@@ -286,8 +292,7 @@ impl Handler for Recover {
         };
         let Head { id, hash, lengths, file_bytes } = head;
         if file_bytes > self.most_file_bytes {
-            self.counts.count(Outcome::TooLarge);
-            return Ok(Some(Decoded::answer(used_bytes, None)));
+            return Ok(Some(Decoded::answer(used_bytes, Err(Some(Outcome::TooLarge)))));
         }
         let upload = |cipher| Upload {
             spool: Spool::new(&self.budget, file_bytes, cipher),
@@ -297,14 +302,14 @@ impl Handler for Recover {
             trace: Arc::clone(&self.trace),
         };
         if file_bytes == 0 || !file_bytes.is_multiple_of(BLOCK_BYTES) {
-            self.counts.count(Outcome::WrongLength);
-            return Ok(Some(Decoded::answer(used_bytes, None).with_body(upload(None))));
+            let answer = Err(Some(Outcome::WrongLength));
+            return Ok(Some(Decoded::answer(used_bytes, answer).with_body(upload(None))));
         }
         let query = PasswordQuery { hash, lengths };
         let flight = key(&query);
         Ok(Some(match self.course(query) {
             Course::Answer(answer) => {
-                let cipher = answer.map(|solved| Cipher::new(solved.key));
+                let cipher = answer.ok().map(|solved| Cipher::new(solved.key));
                 Decoded::answer(used_bytes, answer).with_body(upload(cipher))
             }
             Course::Work(job, stage) => {
@@ -321,7 +326,7 @@ impl Handler for Recover {
     fn advance(&self, task: &mut Task, turn: &mut Turn<Answer>) -> Step<Answer> {
         let begun = Instant::now();
         let found = match &mut task.stage {
-            Stage::Known(found) => found.clone(),
+            Stage::Known { found, .. } => found.clone(),
             Stage::Hunting { hunt, tried } => {
                 let hunted = self.hunt(hunt, tried, turn);
                 task.searched += begun.elapsed();
@@ -339,16 +344,19 @@ impl Handler for Recover {
         self.counts.key_s.observe(derived.took_ns as f64 / 1e9);
         turn.report_fixed_ns(derived.took_ns as i64);
         let search_ns = task.searched.as_nanos() as u64;
-        Step::Done(Some(Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns }))
+        Step::Done(Ok(Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns }))
     }
 
     /// For requests that fail: an `Upload` makes the answer of the others.
-    fn encode(&self, _: Answer) -> Reply {
+    fn encode(&self, answer: Answer) -> Reply {
+        if let Err(Some(outcome)) = answer {
+            self.counts.count(outcome);
+        }
         Reply::new(Vec::new(), Then::Close)
     }
 
     fn refusal(&self) -> Answer {
-        None
+        Err(None)
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -365,8 +373,9 @@ impl Handler for Recover {
     }
 }
 
-/// The result of a request whose password is found. Its `Upload` makes the answer of it.
-type Answer = Option<Solved>;
+/// The result of a request: the key, of which its `Upload` makes the answer, or the outcome to count. A flight has one result, and
+/// each of its requests counts; the runtime counts those that it rejects, which have no outcome.
+type Answer = Result<Solved, Option<Outcome>>;
 
 /// The key of a file, and the cost of its search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -405,26 +414,25 @@ impl Sink<Answer> for Upload {
     }
 
     fn wanted(&self) -> fn(&Answer) -> bool {
-        Answer::is_some
+        Answer::is_ok
     }
 
     fn finish(self: Box<Self>, answer: Answer) -> (Box<dyn Reader>, Then) {
-        let Some(solved) = answer else {
-            return (Box::new(WholeBody::new(Vec::new())), Then::Close);
-        };
-        let Solved { key, way, search_ns, key_ns } = solved;
-        let (finished_ns, file_bytes) = (now_ns(), self.spool.length());
-        self.trace.write(Cost { finished_ns, id: self.id, way, search_ns, key_ns, file_bytes });
-        let cipher = Cipher::new(key);
-        match cipher.padding(self.spool.last_block()) {
-            Ok(padding) => {
+        let padded = answer.and_then(|solved| {
+            let cipher = Cipher::new(solved.key);
+            let padding = cipher.padding(self.spool.last_block()).map_err(|_| Some(Outcome::WrongPadding))?;
+            Ok((solved, cipher, padding as u64))
+        });
+        match padded {
+            Ok((Solved { way, search_ns, key_ns, .. }, cipher, padding)) => {
                 self.counts.count(Outcome::Recovered);
-                let plain_bytes = self.spool.length() - padding as u64;
-                let head = encode_answer(self.dialect, self.id, plain_bytes);
-                (Box::new(self.spool.decrypted(head, cipher, plain_bytes)), Then::Close)
+                let (finished_ns, file_bytes) = (now_ns(), self.spool.length());
+                self.trace.write(Cost { finished_ns, id: self.id, way, search_ns, key_ns, file_bytes });
+                let head = encode_answer(self.dialect, self.id, file_bytes - padding);
+                (Box::new(self.spool.decrypted(head, cipher, file_bytes - padding)), Then::Close)
             }
-            Err(_) => {
-                self.counts.count(Outcome::WrongPadding);
+            Err(outcome) => {
+                outcome.into_iter().for_each(|outcome| self.counts.count(outcome));
                 (Box::new(WholeBody::new(Vec::new())), Then::Close)
             }
         }

@@ -80,7 +80,7 @@ impl Disk {
             tempfile::tempfile_in(&folder).map_err(failed)
         });
         let file = Arc::new(opened.await.map_err(io::Error::other)??);
-        Ok(Self { file, reservation: reservation, written: 0, stage: None })
+        Ok(Self { file, reservation, written: 0, stage: None })
     }
 
     /// Writes this many bytes of the stage, and releases it.
@@ -317,6 +317,9 @@ impl fmt::Debug for Decrypted {
 
 #[cfg(test)]
 mod tests {
+    use kendall_testbed::alone;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
     use super::*;
     use crate::cipher::encrypted_bytes;
 
@@ -413,5 +416,21 @@ mod tests {
         let error = filled(&nowhere, &[1; 16], 16).map(drop).unwrap_err().to_string();
         assert!(error.contains("/nowhere"), "{error}");
         assert_eq!(nowhere.disk_left.load(Ordering::Relaxed), 16 << 30);
+    }
+
+    #[test]
+    fn disk_space_is_released_where_no_descriptor_is_left_for_the_file() {
+        // The limit of descriptors is for the whole process.
+        if !alone("spool::tests::disk_space_is_released_where_no_descriptor_is_left_for_the_file") {
+            return;
+        }
+        let budget = budget(0, PIECE_BYTES);
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
+        let error = filled(&budget, &[1; 16], 16).map(drop).unwrap_err();
+        setrlimit(Resource::Nofile, limit).unwrap();
+        assert!(error.to_string().contains("cannot make a temporary file"), "{error}");
+        assert_eq!(budget.disk_left.load(Ordering::Relaxed), PIECE_BYTES as u64);
+        assert!(filled(&budget, &[1; 16], 16).is_ok());
     }
 }

@@ -1,10 +1,11 @@
 //! `kendall recover`: encrypts files, and sends requests for the plain ones.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -169,17 +170,7 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Subcom
         _ => with_suffix(&file, ".plain"),
     });
     let compare = path(settings, "compare");
-    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if let Some(other) = compare.as_ref().filter(|other| place(other) == place(&to)) {
-        return Err(format!(
-            "{} would be replaced by the decrypted file and then compared with itself; give another path with --out",
-            other.display()
-        ));
-    }
-    // A device or a pipe is written directly.
-    if compare.is_none() && to.is_file() {
-        return Err(format!("{} exists; give another path for the decrypted file with --out", to.display()));
-    }
+    check_target(&to, compare.as_deref())?;
     let encrypted = open(&file)?;
     let of_bytes =
         encrypted.metadata().map_err(|error| format!("cannot read {}: {error}", file.display()))?.len();
@@ -219,6 +210,29 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Subcom
             Ok(SubcommandEnd::NotAsExpected(format!("{} and {} differ", to.display(), other.display())))
         }
     }
+}
+
+/// Checks that the decrypted file replaces no file that is needed: without a file to compare it with, it replaces none.
+fn check_target(to: &Path, compare: Option<&Path>) -> Result<(), String> {
+    let place = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    let Some(other) = compare else {
+        // A device or a pipe is written directly.
+        if to.is_file() {
+            return Err(format!(
+                "{} exists; give another path for the decrypted file with --out",
+                to.display()
+            ));
+        }
+        return Ok(());
+    };
+    let of_other = place(other).map_err(|error| format!("cannot read {}: {error}", other.display()))?;
+    if place(to).is_ok_and(|of_to| of_to == of_other) {
+        return Err(format!(
+            "{} would be replaced by the decrypted file and then compared with itself; give another path with --out",
+            other.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The progress of the file to the server, or back.
@@ -286,9 +300,28 @@ fn hex(hash: &Hash) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+
+    #[test]
+    fn the_file_to_compare_with_is_not_where_the_decrypted_one_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        ["original", "other"].iter().for_each(|name| fs::write(path(name), name).unwrap());
+        let check = |to: &str, compare: Option<&str>| {
+            check_target(&path(to), compare.map(path).as_deref()).map_err(|why| {
+                let words = ["compared with itself", "exists", "cannot read"];
+                words.into_iter().find(|words| why.contains(words)).unwrap()
+            })
+        };
+        let itself = Err("compared with itself");
+        assert_eq!(check("original", Some("original")), itself);
+        assert_eq!(check("original", Some("./original")), itself);
+        assert_eq!(check("original", Some("other")), Ok(()));
+        assert_eq!(check("new", Some("other")), Ok(()));
+        assert_eq!(check("new", Some("./new")), Err("cannot read"));
+        assert_eq!(check("original", None), Err("exists"));
+        assert_eq!(check("new", None), Ok(()));
+    }
 
     #[test]
     fn files_are_compared_to_their_ends() {

@@ -162,7 +162,7 @@ impl Board {
         let mut riders = Vec::new();
         for &(_, Reverse(other)) in self.by_start.range(near).rev().take(MOST_LOOKED_AT) {
             let search = self.search(other);
-            if other == id || search.ended().is_some() {
+            if other == id || search.ended().is_some() || search.is_fragmented() {
                 continue;
             }
             if let Some(lacked) = search.lacks_up_to(start)
@@ -210,5 +210,35 @@ impl Board {
             }
         }
         news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waiting_search_is_cut_into_a_limited_number_of_ranges() {
+        let mut board = Board::default();
+        let key = |number, start, end| Key { digest: [number; 32], start, end };
+        let wide = board.add(key(1, 0, 1 << 40));
+        let mut tested = 0;
+        for number in 0..1000 {
+            let start = number * 3 * LEAST_PART;
+            let small = board.add(key(2, start, start + LEAST_PART));
+            let part = board.take_part(small, Some, Sharing::On).unwrap();
+            tested += if part.riders == [wide] { LEAST_PART } else { 0 };
+            assert!(board.enter(part, Outcome::Absent) == News::SomebodyEnded);
+            board.remove(small);
+        }
+        let ranges = board.search(wide).rest().count();
+        assert!((2..100).contains(&ranges), "{ranges}");
+        // It still searches all of its range, and nothing twice.
+        assert_eq!(board.search(wide).left(), (1 << 40) - tested);
+        for _ in 0..ranges {
+            let part = board.take_part(wide, |_| Some(u64::MAX), Sharing::On).unwrap();
+            board.enter(part, Outcome::Absent);
+        }
+        assert_eq!(board.search(wide).ended(), Some(None));
     }
 }

@@ -6,6 +6,10 @@ use kendall_digest::sha256::Digest;
 
 use crate::protocol::Request;
 
+/// The most ranges of a search that rides along: each part of another search can cut one in two, and a search can wait for as long
+/// as its client likes.
+const MOST_RANGES: usize = 64;
+
 /// The identity of a search: requests with the same key are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -112,6 +116,11 @@ impl Search {
     /// The end of the range from here on that is neither tested nor handed out for this search.
     pub(crate) fn lacks_up_to(&self, from: u64) -> Option<u64> {
         self.rest.iter().find(|range| range.contains(&from)).map(|range| range.end)
+    }
+
+    /// Whether the rest is in as many ranges as a search that rides along may have.
+    pub(crate) fn is_fragmented(&self) -> bool {
+        self.rest.len() >= MOST_RANGES
     }
 
     /// Records that a range was tested for this search without having been handed out for it.

@@ -144,13 +144,6 @@ impl Reverse {
         if let Some(answers) = &self.answers {
             answers.remember(key, found);
         }
-        self.known_answer(found)
-    }
-
-    fn known_answer(&self, found: Option<u64>) -> Option<u64> {
-        if found.is_none() {
-            self.not_found.inc();
-        }
         found
     }
 
@@ -188,7 +181,7 @@ impl Reverse {
             (Searchers::Processes { program }, Work::Process(process)) => {
                 match self.await_process(program, key, process) {
                     Awaited::NotYet => Step::Continue { attained: 0.0 },
-                    Awaited::Failed => Step::Done(self.known_answer(None)),
+                    Awaited::Failed => Step::Done(None),
                     Awaited::Finding(Finding { value, processor_ns }) => {
                         turn.report_service_ns(processor_ns);
                         Step::Done(self.answer(key, value))
@@ -264,15 +257,15 @@ impl Handler for Reverse {
         if request.candidates() == 0 {
             self.empty.inc();
             tracing::debug!(start = request.start, end = request.end, "an empty range");
-            return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(None))));
+            return Ok(Some(Decoded::answer(REQUEST_BYTES, None)));
         }
         if let Some(found) = self.answers.as_ref().and_then(|answers| answers.recall(&request)) {
-            return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(found))));
+            return Ok(Some(Decoded::answer(REQUEST_BYTES, found)));
         }
         if request.candidates() > self.most_candidates {
             self.beyond_bound.inc();
             tracing::debug!(start = request.start, end = request.end, "a range that is too wide");
-            return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(None))));
+            return Ok(Some(Decoded::answer(REQUEST_BYTES, None)));
         }
         let job = Job {
             // A request of weight 0 would wait for ever while there are others.
@@ -306,17 +299,21 @@ impl Handler for Reverse {
             self.late.inc();
             tracing::debug!(start = task.key.start, end = task.key.end, "abandoned at the deadline");
             // The result is not cached: the rest of the range was not searched.
-            return Step::Done(self.known_answer(None));
+            return Step::Done(None);
         }
         step
     }
 
     fn encode(&self, answer: Option<u64>) -> Reply {
+        if answer.is_none() {
+            self.not_found.inc();
+        }
         Reply::new(encode_answer(answer.unwrap_or(NOT_FOUND)).to_vec(), Then::Close)
     }
 
+    /// The runtime counts it, so it is not a missing number.
     fn refusal(&self) -> Option<u64> {
-        None
+        Some(NOT_FOUND)
     }
 
     fn register(&self, registry: &mut Registry) {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use kendall_analysis::Modelling;
 use kendall_report::picture;
 use kendall_simulation::{NetworkAnswer, SimulationError};
-use kendall_station::{Answer, Arrivals, Network, Station};
+use kendall_station::{Answer, Arrivals, Conditions, Interrupted, Network, Station};
 use kendall_stats::number::{significant, time};
 use kendall_theory::closed::Bounds;
 use kendall_theory::{Line, NoFormula, closed_network, formula, sweep};
@@ -85,11 +85,18 @@ pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCo
     Ok(status(unstable))
 }
 
-/// The arrival rate at which utilisation reaches 100 %, for an open station that takes in all that come.
+/// The arrival rate at which utilisation reaches 100 %, repairs included, for an open station that takes in and serves all that come.
 fn stable_below_per_s(station: &Station) -> Option<f64> {
+    let Conditions { patience, breakdown, .. } = &station.conditions;
     let open = station.capacity.is_none() && !matches!(station.arrivals, Arrivals::Closed { .. });
+    let stretch = match breakdown {
+        None => 1.0,
+        Some(breakdown) if breakdown.then == Interrupted::Resume => breakdown.stretch(),
+        // The work of an interrupted service is lost, or its customer is.
+        Some(_) => return None,
+    };
     let (rate_per_s, utilisation) = (station.arrivals.rate_per_s()?, station.offered_utilisation()?);
-    Some(rate_per_s / utilisation).filter(|rate| open && rate.is_finite())
+    Some(rate_per_s / (utilisation * stretch)).filter(|rate| open && patience.is_none() && rate.is_finite())
 }
 
 fn stable_below(station: &Station) -> Option<String> {
@@ -120,4 +127,37 @@ fn bounds(station: &Station) -> anyhow::Result<Bounds> {
     let users = closed_network(&Network::from(station))
         .context("--bounds needs a closed population, as in M/M/4/∞/20")?;
     Ok(users.bounds()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use kendall_station::{Breakdown, Clock, Law, Servers};
+
+    use super::*;
+
+    #[test]
+    fn the_limit_of_stability_counts_repairs_and_is_absent_where_customers_are_lost() {
+        let limit_per_s = |conditions| {
+            let law = Law::Exponential { mean_s: 0.1 };
+            stable_below_per_s(&Station {
+                conditions,
+                ..Station::new(Arrivals::poisson(8.0), law, Servers::MIN)
+            })
+        };
+        let breaking = |then| Conditions {
+            breakdown: Some(Breakdown {
+                up: Law::Exponential { mean_s: 1.0 },
+                repair: Law::Exponential { mean_s: 1.0 },
+                then,
+                clock: Clock::Operating,
+            }),
+            ..Conditions::default()
+        };
+        let impatient = Conditions { patience: Some(Law::Constant { mean_s: 1.0 }), ..Conditions::default() };
+        let close = |limit: Option<f64>, to: f64| limit.is_some_and(|limit| (limit - to).abs() < 1e-9);
+        assert!(close(limit_per_s(Conditions::default()), 10.0));
+        assert!(close(limit_per_s(breaking(Interrupted::Resume)), 5.0));
+        let without = [breaking(Interrupted::Restart), breaking(Interrupted::Lose), impatient];
+        assert_eq!(without.map(limit_per_s), [None; 3]);
+    }
 }

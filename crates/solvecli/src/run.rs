@@ -9,7 +9,7 @@ use kendall_simulation::{
     NetworkAnswer, SimulationError, StopRule, Traced, simulate, simulate_network, simulate_network_traced,
     simulate_traced,
 };
-use kendall_station::{Answer, Arrivals, Network, Station};
+use kendall_station::{Answer, Arrivals, Network, QUANTILES, Station};
 
 /// The most customers of a simulation: hours of work.
 const MOST_CUSTOMERS: u64 = 1_000_000_000_000;
@@ -61,7 +61,7 @@ pub(crate) struct RunOptions {
 /// How well what is to be known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Precision {
-    /// A quantile, strictly between 0 and 1; `None` is the mean.
+    /// One of [`QUANTILES`]; `None` is the mean.
     p: Option<f64>,
     /// Half the width of its interval over itself.
     relative_half_width: f64,
@@ -75,10 +75,14 @@ fn precision(text: &str) -> Result<Precision, String> {
     let is_plain = |per_cent: &&str| per_cent.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let per_cent = of.strip_prefix('p').filter(is_plain);
     let p = match per_cent.and_then(|per_cent| per_cent.parse::<f64>().ok()) {
-        Some(per_cent) if per_cent > 0.0 && per_cent < 100.0 => Some(per_cent / 100.0),
+        Some(per_cent) => Some(per_cent / 100.0),
         None if of == "mean" => None,
-        _ => return Err(format!("{of:?} is neither the mean nor a quantile such as p99")),
+        None => return Err(format!("{of:?} is neither the mean nor a quantile such as p99")),
     };
+    if !p.is_none_or(|p| QUANTILES.iter().any(|known| (known - p).abs() < 1e-12)) {
+        let known = QUANTILES.map(quantile_name).join(", ");
+        return Err(format!("{of} is not one of the quantiles of an answer: {known}"));
+    }
     let number = match share.strip_suffix('%') {
         Some(per_cent) => per_cent.trim().parse::<f64>().map(|per_cent| per_cent / 100.0),
         None => share.parse(),
@@ -87,6 +91,11 @@ fn precision(text: &str) -> Result<Precision, String> {
         Ok(share) if share > 0.0 && share <= 0.5 => Ok(Precision { p, relative_half_width: share }),
         _ => Err("must be a share such as 1% or 0.01, above zero and at most 50%".into()),
     }
+}
+
+/// The name of a quantile, such as p99.9.
+fn quantile_name(p: f64) -> String {
+    format!("p{}", (p * 1e6).round() / 1e4)
 }
 
 impl RunOptions {
@@ -179,12 +188,18 @@ impl RunOptions {
         Ok(answer)
     }
 
-    /// What is wanting where an answer is not as precise as was asked for.
+    /// What is wanting where the answer of a simulation is not as precise as was asked for.
     pub(crate) fn shortfall(&self, answer: &Answer) -> Option<String> {
         let Precision { p, relative_half_width: wanted } = self.precision?;
         let (name, estimate) = match p {
             None => ("mean response time".to_owned(), answer.response.mean_s),
-            Some(p) => (format!("p{} of the response time", p * 100.0), answer.response.quantile(p)?),
+            Some(p) => {
+                let name = format!("{} of the response time", quantile_name(p));
+                let Some(estimate) = answer.response.quantile(p) else {
+                    return Some(format!("the {name} is not known; give more --customers"));
+                };
+                (name, estimate)
+            }
         };
         let reached = estimate.half_width() / estimate.value;
         (reached > wanted).then(|| {
@@ -261,6 +276,8 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
+    use kendall_station::{Law, Servers};
+
     use super::*;
 
     #[test]
@@ -271,10 +288,25 @@ mod tests {
         assert_eq!(precision("p99 = 5 %"), of(Some(0.99), 0.05));
         assert_eq!(precision("mean=2%"), of(None, 0.02));
         for text in [
-            "", "0", "-1%", "60%", "p0=1%", "p100=1%", "p101=1%", "p200=1%", "pfoo=1%", "pnan=1%", "p1e1=1%",
-            "p=1%", "q=1%", "nan",
+            "", "0", "-1%", "60%", "p0=1%", "p97=1%", "p100=1%", "p101=1%", "p200=1%", "pfoo=1%", "pnan=1%",
+            "p1e1=1%", "p=1%", "q=1%", "nan",
         ] {
             assert!(precision(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_precision_that_is_missed_is_reported_and_also_where_there_are_too_few_customers_for_the_quantile() {
+        let law = Law::Exponential { mean_s: 0.1 };
+        let station = Station::new(Arrivals::poisson(5.0), law, Servers::MIN);
+        let shortfall = |text| {
+            let precision = Some(precision(text).unwrap());
+            let run = RunOptions { customers: Some(10_000), precision, ..RunOptions::default() };
+            run.shortfall(&run.simulate(&station).unwrap().unwrap())
+        };
+        assert_eq!(shortfall("50%"), None);
+        assert!(shortfall("0.01%").unwrap().contains("mean response time is known to ±"));
+        let unknown = "the p99.9 of the response time is not known; give more --customers";
+        assert_eq!(shortfall("p99.9=50%").as_deref(), Some(unknown));
     }
 }

@@ -57,6 +57,10 @@ pub(crate) fn answer(title: &str, network: &Network, options: &Solve) -> anyhow:
             text(title, network, formula.as_ref(), simulation.as_ref(), bounds.as_ref(), users.as_ref());
         kendall_stdio::out(&(lines.join("\n") + "\n"))?;
     }
+    let simulated = simulation.iter().flatten().map(|answer| &answer.overall);
+    for shortfall in simulated.filter_map(|answer| options.run.shortfall(answer)) {
+        kendall_stdio::note(&format!("kendall: {shortfall}"));
+    }
     Ok(if unstable { UNSTABLE.into() } else { ExitCode::SUCCESS })
 }
 

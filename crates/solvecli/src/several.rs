@@ -42,6 +42,9 @@ pub(crate) fn solve(words: &[&str], sweep: Option<&Sweep>, options: &Solve) -> a
     } else {
         kendall_stdio::out(&(beside::text(&columns, sweep).join("\n") + "\n"))?;
     }
+    for shortfall in shortfalls(&columns, sweep, options) {
+        kendall_stdio::note(&format!("kendall: {shortfall}"));
+    }
     let unstable = columns
         .iter()
         .flat_map(|column| &column.found)
@@ -142,6 +145,22 @@ fn answer_one(station: &Station, options: &Solve) -> anyhow::Result<StationAnswe
     })
 }
 
+/// What is wanting where simulated stations are not as precise as was asked for.
+fn shortfalls(columns: &[Column], sweep: Option<&Sweep>, options: &Solve) -> Vec<String> {
+    let mut shortfalls = Vec::new();
+    for column in columns {
+        for (place, answer) in column.found.iter().map(StationAnswer::answer).enumerate() {
+            let simulated = answer.filter(|answer| matches!(answer.by, By::Simulation { .. }));
+            let Some(shortfall) = simulated.and_then(|answer| options.run.shortfall(answer)) else {
+                continue;
+            };
+            let at = sweep.map(|sweep| format!(" at {} {}", sweep.quantity.title(), sweep.values[place]));
+            shortfalls.push(format!("{}{}: {shortfall}", column.name, at.unwrap_or_default()));
+        }
+    }
+    shortfalls
+}
+
 /// The stations as lines over the range, or over the load without a range.
 fn picture(
     columns: &[Column],
@@ -225,4 +244,29 @@ fn json(columns: &[Column], sweep: Option<&Sweep>) -> Value {
         "along": sweep.map(|sweep| sweep.quantity.title()),
         "stations": columns.iter().map(|column| json!({ "name": column.name, "answers": answers(column) })).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn each_simulated_station_that_misses_the_precision_is_named() {
+        let words = "solve M/M/1 M/D/1 --rho 0.2,0.4 --service-time 1 --only simulation --customers 10000 --precision p99.9=5%";
+        let matches =
+            Solve::augment_args(Command::new("solve")).try_get_matches_from(words.split(' ')).unwrap();
+        let options = Solve::from_arg_matches(&matches).unwrap();
+        let stations = ["M/M/1", "M/D/1"];
+        let notations = stations.map(|word| read(word).unwrap());
+        let mut columns = columns(&stations, &notations, None, &options).unwrap();
+        answer(&mut columns, &options).unwrap();
+        let all = shortfalls(&columns, None, &options);
+        assert_eq!(all.len(), 2, "{all:?}");
+        for (shortfall, column) in all.iter().zip(&columns) {
+            let start = format!("{}: the p99.9 of the response time is not known", column.name);
+            assert!(shortfall.starts_with(&start), "{shortfall}");
+        }
+    }
 }

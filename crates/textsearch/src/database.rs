@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::data::block::{Block, Lay};
@@ -64,6 +65,15 @@ impl Database {
     /// Fails if the file cannot be read or is not such a file, or if there is not enough memory. A failure to read or save the
     /// index is not an error.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, SearchError> {
+        Self::open_unless(path, options, &AtomicBool::new(false))
+    }
+
+    /// As [`open`](Self::open), unless `stop` is set: then it ends within a piece of the file or a shard of the index.
+    pub(crate) fn open_unless(
+        path: &Path,
+        options: &OpenOptions,
+        stop: &AtomicBool,
+    ) -> Result<Self, SearchError> {
         let begun = Instant::now();
         let failed = |reason| SearchError::Read { path: path.to_owned(), reason };
         let file = File::open(path).map_err(failed)?;
@@ -72,7 +82,7 @@ impl Database {
             return Err(SearchError::NotAFile(path.to_owned()));
         }
         let lay = if options.layout == Layout::Flat { Lay::File } else { Lay::ByKind };
-        let (pieces, oddities) = load::read(&file, path, metadata.len(), lay, options.threads)?;
+        let (pieces, oddities) = load::read(&file, path, metadata.len(), lay, options.threads, stop)?;
         let read_in = begun.elapsed();
         let blocks: Vec<Block> = pieces.into_iter().flat_map(|piece| piece.blocks).collect();
         let mut rows_by_type = BTreeMap::new();
@@ -83,9 +93,12 @@ impl Database {
         let sentence_bytes = blocks.iter().map(|block| block.text().len() as u64).sum();
         let indexing = Instant::now();
         let (index, index_source) = match options.layout {
-            Layout::Indexed => Index::open(&blocks, path, options),
+            Layout::Indexed => Index::open(&blocks, path, options, stop),
             Layout::Flat | Layout::ByType => Default::default(),
         };
+        if stop.load(Ordering::Relaxed) {
+            return Err(SearchError::Stopped);
+        }
         let contents = Contents {
             path: path.to_owned(),
             file_bytes: metadata.len(),

@@ -36,6 +36,9 @@ pub enum SearchError {
         /// The data file.
         path: PathBuf,
     },
+    /// The reader no longer wants the database.
+    #[error("reading the data was stopped because the server ends")]
+    Stopped,
     /// The system has no memory of this size.
     #[error("cannot take {bytes} bytes of memory for the text: {reason}")]
     Memory {

@@ -1,5 +1,6 @@
 //! What must hold for any request, answer, pattern and data file, and for any saved index.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -173,8 +174,9 @@ fn index(input: &[u8]) {
     let shard = Shard { trigrams, first_entries, lines, segments, ends, data: part().to_vec() };
     let of = Of { blocks: 0..1, checksum: 7 };
     let read = with_file("data.index", &[], |path| {
-        saved::write(path, [(of.clone(), &shard)].into_iter()).expect("the file can be written");
-        saved::read(path, &[of]).expect("it is an index")
+        let never = AtomicBool::new(false);
+        saved::write(path, [(of.clone(), &shard)].into_iter(), &never).expect("the file can be written");
+        saved::read(path, &[of], &never).expect("it is an index")
     });
     assert_eq!(read.len(), usize::from(shard.is_sound()));
     for read in read {

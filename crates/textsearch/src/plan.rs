@@ -42,6 +42,9 @@ pub(crate) const TRYING_NUMBERS: u64 = (TRY_NS / NUMBER_NS) as u64;
 /// A plan that costs less is chosen without considering others.
 const AT_ONCE_NS: f64 = 200_000.0;
 
+/// The most trigrams of the index to test for an expectation: this takes about a millisecond.
+const EXPECTATION_TESTS: usize = 1 << 19;
+
 const SAMPLES: usize = 16;
 const SAMPLE_LINES: usize = 256;
 
@@ -126,7 +129,7 @@ impl Plan {
             return Ok(only);
         }
         let size = Size::of(database, query);
-        let mut plan = Self::resolved(database, query);
+        let mut plan = Self::resolved(database, query, usize::MAX);
         let by_index = plan.index_cost(database, query, &size);
         if let Some(cost) = by_index {
             if plan.resolved.iter().all(Option::is_none) && plan.indexed == database.blocks.len() {
@@ -146,14 +149,15 @@ impl Plan {
     }
 
     /// The expected time of the cheapest plan on one core, on the machine on which costs were measured. It is cheap to compute: it
-    /// builds no automaton and reads no text.
+    /// builds no automaton, reads no text, and uses the index only up to a limit.
     pub(crate) fn expected(database: &Database, query: &Query) -> Duration {
         let cost_ns = if let Some(only) = Self::only(database, query) {
             only.cost_ns()
         } else {
             let size = Size::of(database, query);
             let scan_ns = size.bytes * if query.literals().is_empty() { AUTOMATON_NS } else { WORD_NS };
-            let by_index = Self::resolved(database, query).index_cost(database, query, &size);
+            let mut plan = Self::resolved(database, query, EXPECTATION_TESTS);
+            let by_index = plan.index_cost(database, query, &size);
             by_index.unwrap_or(f64::INFINITY).min(scan_ns)
         };
         Duration::from_nanos(cost_ns as u64)
@@ -191,7 +195,7 @@ impl Plan {
             return None;
         }
         Some(match method {
-            SearchMethod::Index => Self { method, ..Self::resolved(database, query) },
+            SearchMethod::Index => Self { method, ..Self::resolved(database, query, usize::MAX) },
             method => Self::of(method),
         })
     }
@@ -208,12 +212,15 @@ impl Plan {
         }
     }
 
-    fn resolved(database: &Database, query: &Query) -> Self {
+    /// The windows that the query needs, as far as finding them takes at most this many tests of trigrams.
+    fn resolved(database: &Database, query: &Query, most_tests: usize) -> Self {
         let mut plan = Self::of(SearchMethod::Index);
         let Some(need) = &query.need().need else { return plan };
+        let tests_each = most_tests / database.index.shards.len().max(1);
         for indexed in &database.index.shards {
+            let mut tests_left = tests_each;
             let rows = database.blocks[indexed.blocks.clone()].iter().map(|block| block.lines() as u64).sum();
-            plan.resolved.push(Resolved::new(need, &indexed.shard, rows, TRYING_NUMBERS));
+            plan.resolved.push(Resolved::new(need, &indexed.shard, rows, TRYING_NUMBERS, &mut tests_left));
             plan.indexed = indexed.blocks.end;
         }
         plan

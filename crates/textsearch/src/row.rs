@@ -267,15 +267,13 @@ fn workers(server: &Settings) -> NonZeroUsize {
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     let index_memory_bytes = server.whole("index-memory").map_or(u64::MAX, |megabytes| megabytes * MB);
     let usual = TextSearchOptions::new(listen, data(server)?);
-    let idle = server.time("idle").expect(IS_SET);
     let options = TextSearchOptions {
         service: Config {
             workers: workers(server),
             discipline: word(server, "discipline"),
             metrics,
             stamps,
-            patience: idle,
-            request_deadline: usual.service.request_deadline.max(idle),
+            patience: server.time("idle").expect(IS_SET),
             ..usual.service.clone()
         },
         open: OpenOptions { layout: word(server, "layout"), index_memory_bytes, ..OpenOptions::default() },

@@ -61,8 +61,9 @@ pub fn serve(options: &TextSearchOptions, ready: impl FnOnce(SocketAddr)) -> Res
     let system = TextSearch::new(options)?;
     let source = Arc::clone(&system.source);
     let server = Server::bind(options.service.clone(), system)?;
-    let hangups = reload::on_hangup(source);
+    let hangups = reload::on_hangup(&source);
     let result = server.run_until_signalled(ready);
+    source.end();
     drop(hangups);
     Ok(result?)
 }
@@ -326,7 +327,7 @@ impl Handler for TextSearch {
                 "the request is longer than the limit of {TEXT_BYTES} bytes: name fewer types, or make the pattern shorter"
             )),
             Ok(text) => {
-                let key = text.clone().into_bytes();
+                let key = self.source.key(&text);
                 Decoded::work(used_bytes, self.job(&text), Task { text, work: None }).sharing(key)
             }
             Err(error) => refused(error.to_string()),

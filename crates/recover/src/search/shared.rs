@@ -102,9 +102,10 @@ impl Shared {
         Some(found)
     }
 
-    /// The average time of brute force for a password that exists.
+    /// The average time of brute force for a password that exists, as far as the limit of candidates allows it.
     fn brute_force_ns(&self, query: &PasswordQuery) -> f64 {
-        self.space.size(&query.lengths) as f64 / 2.0 * self.learned.ns_of(Kind::Masks)
+        let size = self.space.size(&query.lengths).min(self.most_candidates);
+        size as f64 / 2.0 * self.learned.ns_of(Kind::Masks)
     }
 
     fn count_found(&self, query: &PasswordQuery, found: &FoundPassword) {

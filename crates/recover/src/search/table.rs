@@ -185,7 +185,8 @@ impl Table {
     /// Records a hit that saved this much processor time.
     pub(super) fn note_hit(&self, saved_ns: f64) {
         self.hits.fetch_add(1, Relaxed);
-        self.saved_ns.fetch_add(saved_ns as u64, Relaxed);
+        let add = |sum: u64| Some(sum.saturating_add(saved_ns as u64));
+        let _ = self.saved_ns.fetch_update(Relaxed, Relaxed, add);
     }
 
     /// The report; `candidate_ns` is the time per candidate of a search.
@@ -290,6 +291,8 @@ mod tests {
         (0..4).for_each(|_| table.note_hit(cost / 8.0));
         let after = table.report(10.0).break_even.unwrap();
         assert!((after - 8.0).abs() < 0.01, "{after}");
+        (0..2).for_each(|_| table.note_hit(f64::MAX));
+        assert_eq!(table.report(10.0).saved_ns, u64::MAX);
     }
 
     #[test]

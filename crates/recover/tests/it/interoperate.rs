@@ -85,8 +85,9 @@ fn a_failed_request_ends_with_its_connection() {
     peer.send(&head(sha1("test"), 4, other.len() as i64));
     peer.send(&other);
     assert_eq!(peer.rest(), b"", "encrypted under another password");
-    let counted = ["not-found", "beyond-bound", "wrong-length", "too-large", "wrong-padding"];
-    assert_eq!(counted.map(|outcome| came_to(&server, outcome)), [1, 2, 2, 2, 1]);
+    let counted =
+        ["not-found", "beyond-bound", "impossible-length", "wrong-length", "too-large", "wrong-padding"];
+    assert_eq!(counted.map(|outcome| came_to(&server, outcome)), [1, 1, 1, 2, 2, 1]);
     assert_eq!(server.closed("malformed"), 2);
     assert_eq!(ask(&server, "test", &encrypted).unwrap(), PLAIN, "and others are served");
 }
@@ -108,6 +109,34 @@ fn requests_for_the_same_password_each_get_their_own_file() {
         .collect();
     asked.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(came_to(&server, "recovered"), 8);
+}
+
+/// Each request counts, whether it joins the search of an equal one, or comes after it while the only worker is busy.
+#[test]
+fn requests_without_a_password_are_counted_and_the_later_ones_need_no_worker() {
+    let options = options();
+    let service = Config { workers: NonZeroUsize::MIN, ..options.service.clone() };
+    let server = run(RecoverOptions { service, ..options });
+    let ask = |digest: u8, characters| {
+        let mut peer = Peer::connect(server.address);
+        peer.send(&head([digest; 20], characters, 16));
+        peer
+    };
+    let busy = || {
+        let peer = ask(9, 7);
+        wait_until("the worker is busy", || server.levels().1 == 1);
+        peer
+    };
+    let first = busy();
+    let equal: Vec<Peer> = (0..3).map(|_| ask(8, 3)).collect();
+    wait_until("they wait", || server.levels().0 == 3);
+    first.reset();
+    equal.into_iter().for_each(|mut peer| assert_eq!(peer.rest(), b""));
+    assert_eq!(came_to(&server, "not-found"), 3);
+    let second = busy();
+    assert_eq!(ask(8, 3).rest(), b"");
+    assert_eq!(came_to(&server, "not-found"), 4);
+    second.reset();
 }
 
 /// With one worker: it serves other clients while the file of one arrives slowly, and after one has disconnected.
@@ -182,6 +211,9 @@ fn trace_and_stamps_separate_search_and_key_of_each_request() {
         peer.send(&[&[0, 0, 0, id], &head(sha1("xqz"), 3, 16)[..], &encrypted].concat());
         assert!(!peer.rest().is_empty());
     }
+    let mut damaged = Peer::connect(server.address);
+    damaged.send(&[&[0, 0, 0, 7], &head(sha1("xqz"), 3, 16)[..], &[0; 16]].concat());
+    assert_eq!(damaged.rest(), b"", "no file, so no line in the trace");
     drop(server);
     let text = std::fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
@@ -195,7 +227,7 @@ fn trace_and_stamps_separate_search_and_key_of_each_request() {
     let mut stamps = stamps::read(&stamps_path).unwrap();
     stamps.sort_by_key(|stamp| stamp.queued);
     let fixed: Vec<Option<i64>> = stamps.iter().map(|stamp| stamp.fixed).collect();
-    assert_eq!(fixed, [Some(costs[1] as i64), None], "the second needed no worker");
+    assert_eq!(fixed, [Some(costs[1] as i64), None, None], "the later ones needed no worker");
 
     let nowhere = RecoverOptions { trace: Some("/nowhere/trace.csv".into()), ..options() };
     let error = kendall_recover::bind(nowhere).map(drop).unwrap_err().to_string();

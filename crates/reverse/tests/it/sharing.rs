@@ -71,7 +71,8 @@ fn without_a_cache_every_request_is_searched() {
     assert_eq!(server.metric("reverse_memory_hits_total"), 0);
 }
 
-/// Behind a request that no other outranks, the same request is sent many times; then one search answers all.
+/// Behind a request that no other outranks, the same requests are sent many times; then one search answers all that are equal, and
+/// each of them counts.
 #[test]
 fn equal_requests_are_searched_once() {
     for execution in on_threads() {
@@ -83,10 +84,14 @@ fn equal_requests_are_searched_once() {
         let same: Vec<Peer> = (1..=10)
             .map(|priority| Peer::send(server.address, &request(digest(600), 0, 1_000, priority)))
             .collect();
-        wait_until("all wait", || server.levels().0 == 10);
-        assert_eq!(server.metric("requests_joined_total"), 9);
+        let absent: Vec<Peer> =
+            (0..3).map(|_| Peer::send(server.address, &request_for(600, 0, 500))).collect();
+        wait_until("all wait", || server.levels().0 == 13);
+        assert_eq!(server.metric("requests_joined_total"), 11);
         blockers.into_iter().for_each(Peer::reset);
         same.into_iter().for_each(|peer| assert_eq!(peer.answer(), 600));
+        absent.into_iter().for_each(|peer| assert_eq!(peer.answer(), 0));
+        assert_eq!(server.metric("reverse_not_found_total"), 3);
         server.check_conservation();
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::block::{Block, Lay, MOST_ROWS, Row};
@@ -48,13 +48,14 @@ pub(crate) struct Piece {
     oddities: Oddities,
 }
 
-/// Reads a file of this size.
+/// Reads a file of this size, unless it is stopped.
 pub(crate) fn read(
     file: &File,
     path: &Path,
     size: u64,
     lay: Lay,
     threads: usize,
+    stop: &AtomicBool,
 ) -> Result<(Vec<Piece>, Oddities), SearchError> {
     let pieces = pieces(size);
     let source = Source { file, path, size };
@@ -62,7 +63,11 @@ pub(crate) fn read(
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some((piece, slot)) = claim(&pieces, &done, &next) {
-            let read = source.piece(piece).and_then(|bytes| parse(&bytes, lay));
+            let read = if stop.load(Ordering::Relaxed) {
+                Err(SearchError::Stopped)
+            } else {
+                source.piece(piece).and_then(|bytes| parse(&bytes, lay))
+            };
             if read.is_err() {
                 next.store(pieces.len(), Ordering::Relaxed);
             }

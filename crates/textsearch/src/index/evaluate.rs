@@ -39,17 +39,26 @@ const COMMON: f64 = 0.7;
 const MOST_TRIGRAMS: usize = 8192;
 
 impl Resolved {
-    /// For a shard with this many rows. `None` if no line matches. `trying` is the cost of trying a line, in numbers read.
-    pub(crate) fn new(need: &Need, shard: &Shard, rows: u64, trying: u64) -> Option<Self> {
+    /// For a shard with this many rows. `None` if no line matches. `trying` is the cost of trying a line, in numbers read. Windows
+    /// beyond the trigrams that may still be tested, `tests_left`, are left out, as if all lines had them.
+    pub(crate) fn new(
+        need: &Need,
+        shard: &Shard,
+        rows: u64,
+        trying: u64,
+        tests_left: &mut usize,
+    ) -> Option<Self> {
         let mut windows = Vec::new();
         let mut most_lines = rows;
         // Of several, some may be left unread.
         let mut is_whole = need.windows.len() + need.one_of.len() == 1;
         for window in &need.windows {
-            if !is_worth_a_look(window, shard) {
+            let left = tests_left.checked_sub(shard.tests(window));
+            let Some(left) = left.filter(|_| is_worth_a_look(window, shard)) else {
                 is_whole = false;
                 continue;
-            }
+            };
+            *tests_left = left;
             let lists = Lists::of(window, shard);
             if lists.numbers == 0 {
                 return None;
@@ -65,8 +74,8 @@ impl Resolved {
         let (mut likely_lines, mut numbers) = likely(&windows, rows, trying);
         let mut one_of = Vec::new();
         for needs in &need.one_of {
-            let some: Vec<Self> =
-                needs.iter().filter_map(|need| Self::new(need, shard, rows, trying)).collect();
+            let resolved = needs.iter().filter_map(|need| Self::new(need, shard, rows, trying, tests_left));
+            let some: Vec<Self> = resolved.collect();
             if some.is_empty() {
                 return None;
             }
@@ -227,5 +236,52 @@ impl Bits {
 
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::fs;
+
+    use super::*;
+    use crate::database::Database;
+    use crate::opening::{OpenOptions, Saving};
+    use crate::query::Query;
+    use crate::semantics::Semantics;
+
+    #[test]
+    fn a_limit_of_tests_leaves_out_wide_windows_and_keeps_a_narrow_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.txt");
+        let mut state = 1_u64;
+        let mut rows = String::new();
+        for _ in 0..4000 {
+            let mut letter = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                char::from(b'a' + (state >> 33) as u8 % 26)
+            };
+            let letters: String = (0..30).map(|_| letter()).collect();
+            writeln!(rows, "1@@@{letters}").unwrap();
+        }
+        fs::write(&path, rows).unwrap();
+        let options = OpenOptions { saving: Saving::Off, ..OpenOptions::default() };
+        let database = Database::open(&path, &options).unwrap();
+        let shard = &database.index.shards[0].shard;
+        let class = |first: u8| format!("[{}-{}]", char::from(first), char::from(first + 4));
+        let classes: String = (b'a'..=b'u').map(class).collect();
+        let query = Query::parse(&format!(";{classes}xyz"), &Semantics::default()).unwrap();
+        let need = query.need().need.as_ref().unwrap();
+        let resolved = |mut left: usize| {
+            let resolved = Resolved::new(need, shard, 4000, 100, &mut left).unwrap();
+            (resolved, left)
+        };
+        let (all, _) = resolved(usize::MAX);
+        assert!(all.windows.len() > 10, "{all:?}");
+        let (few, left) = resolved(3 * shard.trigrams.len() + 256);
+        assert_eq!((few.windows.len(), left), (4, 0));
+        assert_eq!(few.windows[0].places.len(), 1, "the rarest is the narrow one");
+        assert!(few.likely_lines >= all.likely_lines);
+        assert!(resolved(0).0.is_idle());
     }
 }

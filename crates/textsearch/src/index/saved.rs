@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kendall_files::Replacement;
 
@@ -29,8 +30,9 @@ pub(crate) fn path_of(data: &Path) -> PathBuf {
     data.with_added_extension("index")
 }
 
-/// Reads the shards of these texts in order, as far as the file has complete ones. `Err` gives the reason why it has no shard.
-pub(crate) fn read(path: &Path, wanted: &[Of]) -> Result<Vec<Shard>, Fault> {
+/// Reads the shards of these texts in order, as far as the file has complete ones, or until it is stopped. `Err` gives the reason why
+/// it has no shard.
+pub(crate) fn read(path: &Path, wanted: &[Of], stop: &AtomicBool) -> Result<Vec<Shard>, Fault> {
     let file = File::open(path).map_err(Fault::from)?;
     let mut left = file.metadata().map_err(Fault::from)?.len();
     let mut from = BufReader::with_capacity(1 << 20, file);
@@ -43,7 +45,7 @@ pub(crate) fn read(path: &Path, wanted: &[Of]) -> Result<Vec<Shard>, Fault> {
         return Err(Fault::Torn);
     }
     let mut shards = Vec::new();
-    for of in wanted {
+    for of in wanted.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
         let head = (number(&mut from), number(&mut from), number(&mut from));
         let (Ok(start), Ok(end), Ok(checksum)) = head else { break };
         if (Of { blocks: start as usize..end as usize, checksum }) != *of {
@@ -105,18 +107,29 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|four| u32::from_le_bytes(*four)).collect()
 }
 
-/// Writes shards with the checksums of their texts.
-pub(crate) fn write<'a>(path: &Path, shards: impl Iterator<Item = (Of, &'a Shard)>) -> io::Result<()> {
+/// Writes shards with the checksums of their texts. If it is stopped, the file stays as it was.
+pub(crate) fn write<'a>(
+    path: &Path,
+    shards: impl Iterator<Item = (Of, &'a Shard)>,
+    stop: &AtomicBool,
+) -> io::Result<()> {
     let replacement = Replacement::of(path)?;
-    write_to(replacement.handle()?, shards)?;
+    write_to(replacement.handle()?, shards, stop)?;
     replacement.commit()
 }
 
-fn write_to<'a>(file: File, shards: impl Iterator<Item = (Of, &'a Shard)>) -> io::Result<()> {
+fn write_to<'a>(
+    file: File,
+    shards: impl Iterator<Item = (Of, &'a Shard)>,
+    stop: &AtomicBool,
+) -> io::Result<()> {
     let mut to = BufWriter::with_capacity(1 << 20, file);
     to.write_all(MAGIC)?;
     to.write_all(&VERSION.to_le_bytes())?;
     for (of, shard) in shards {
+        if stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         for number in [of.blocks.start as u32, of.blocks.end as u32, of.checksum] {
             to.write_all(&number.to_le_bytes())?;
         }

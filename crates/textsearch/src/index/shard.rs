@@ -11,6 +11,8 @@ use crate::data::block::Block;
 
 /// Blocks are combined until they have this many bytes of text.
 const SHARD_BYTES: usize = 256 << 20;
+/// For at most this many first bytes of a window, each is combined with its second one.
+const FEW_FIRSTS: usize = 8;
 
 /// The lists of several blocks. Everything is sorted by trigram, then by segment.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -134,6 +136,13 @@ impl Shard {
         (tables + size_of_val(&self.segments[..]) + self.data.len()) as u64
     }
 
+    /// The most trigrams that [`fitting`](Self::fitting) tests for a window.
+    pub(crate) fn tests(&self, window: &Window) -> usize {
+        let [first, second, _] = window;
+        let of_all = self.trigrams.len();
+        if second.len() == 1 && first.len() <= FEW_FIRSTS { of_all.min(first.len() << 8) } else { of_all }
+    }
+
     /// The trigrams that fit a window, as indices of `trigrams`.
     pub(crate) fn fitting(&self, window: &Window) -> Vec<u32> {
         let [first, second, third] = window;
@@ -141,12 +150,12 @@ impl Shard {
         let all = 0..self.trigrams.len();
         let stretches: Vec<Range<usize>> = match (&firsts[..], second.len(), third.len()) {
             ([], ..) => vec![all],
-            (_, 1, 1) if firsts.len() <= 8 => {
+            (_, 1, 1) if firsts.len() <= FEW_FIRSTS => {
                 let rest = |set: &ByteSet| u32::from(set.iter().next().expect("it has one"));
                 let low = rest(second) << 8 | rest(third);
                 firsts.iter().map(|&byte| self.between(u32::from(byte) << 16 | low, 1)).collect()
             }
-            (_, 1, _) if firsts.len() <= 8 => {
+            (_, 1, _) if firsts.len() <= FEW_FIRSTS => {
                 let middle = u32::from(second.iter().next().expect("it has one")) << 8;
                 firsts.iter().map(|&byte| self.between(u32::from(byte) << 16 | middle, 1 << 8)).collect()
             }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::build::segments;
 use super::saved::{self, Fault, Of};
@@ -50,11 +51,18 @@ impl Of {
 }
 
 impl Index {
-    /// Builds the index of the blocks of a data file, or reads the saved one.
-    pub(crate) fn open(blocks: &[Block], path: &Path, options: &OpenOptions) -> (Self, IndexSource) {
+    /// Builds the index of the blocks of a data file, or reads the saved one. If it is stopped, the index is incomplete and not saved.
+    pub(crate) fn open(
+        blocks: &[Block],
+        path: &Path,
+        options: &OpenOptions,
+        stop: &AtomicBool,
+    ) -> (Self, IndexSource) {
+        let is_stopped = || stop.load(Ordering::Relaxed);
         let of: Vec<Of> = shards(blocks).into_iter().map(|covered| Of::new(blocks, covered)).collect();
         let path = saved::path_of(path);
-        let read = if options.saving == Saving::Off { Err(Fault::Absent) } else { saved::read(&path, &of) };
+        let read =
+            if options.saving == Saving::Off { Err(Fault::Absent) } else { saved::read(&path, &of, stop) };
         let may_save =
             options.saving == Saving::Beside && !matches!(read, Err(Fault::Foreign | Fault::Unreadable(_)));
         let mut fault = match &read {
@@ -66,7 +74,7 @@ impl Index {
         let mut index = Self::default();
         let mut built = 0;
         for of in &of {
-            if index.bytes() >= options.index_memory_bytes {
+            if index.bytes() >= options.index_memory_bytes || is_stopped() {
                 break;
             }
             let shard = match kept.next() {
@@ -82,9 +90,9 @@ impl Index {
             }
             index.shards.push(Indexed::new(blocks, of.blocks.clone(), shard));
         }
-        if may_save && built > 0 && !index.shards.is_empty() {
+        if may_save && built > 0 && !index.shards.is_empty() && !is_stopped() {
             let shards = of.into_iter().zip(index.shards.iter().map(|indexed| &indexed.shard));
-            if let Err(reason) = saved::write(&path, shards) {
+            if let Err(reason) = saved::write(&path, shards, stop) {
                 fault = Some(format!("cannot write {}: {reason}", path.display()));
             }
         }

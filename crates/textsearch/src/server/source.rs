@@ -1,6 +1,7 @@
 //! The served database, and the cache of its searches.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kendall_service::Counter;
@@ -20,6 +21,8 @@ pub(crate) struct DataSource {
     current: Mutex<Arc<Database>>,
     options: OpenOptions,
     pub(crate) cache: Cache,
+    /// Whether the server ends, so that no rows are read any more.
+    ends: AtomicBool,
     pub(crate) reloads: Counter,
     pub(crate) failed_reloads: Counter,
 }
@@ -33,6 +36,7 @@ impl DataSource {
             current: Mutex::new(Arc::new(database)),
             options: options.clone(),
             cache,
+            ends: AtomicBool::new(false),
             reloads: Counter::default(),
             failed_reloads: Counter::default(),
         })
@@ -40,6 +44,12 @@ impl DataSource {
 
     pub(crate) fn current(&self) -> Arc<Database> {
         Arc::clone(&self.lock())
+    }
+
+    /// The key of a request: equal for the same request of the same rows, so that a later request does not get the rows from before
+    /// a reload.
+    pub(crate) fn key(&self, request: &str) -> Vec<u8> {
+        [&self.reloads.get().to_be_bytes(), request.as_bytes()].concat()
     }
 
     /// Caches a search, unless its rows are no longer served.
@@ -72,10 +82,11 @@ impl DataSource {
         }
     }
 
-    /// Reads the file again, and forgets the searches of the previous rows. Running searches keep their rows.
+    /// Reads the file again, and forgets the searches of the previous rows. Running searches keep their rows. If the server ends
+    /// meanwhile, the rows stay as they were.
     pub(crate) fn reload(&self) -> Result<(), SearchError> {
         let path = self.current().contents().path.clone();
-        match Database::open(&path, &self.options) {
+        match Database::open_unless(&path, &self.options, &self.ends) {
             Ok(database) => {
                 warn_of_oddities(&database);
                 let mut current = self.lock();
@@ -84,11 +95,17 @@ impl DataSource {
                 self.reloads.inc();
                 Ok(())
             }
+            Err(SearchError::Stopped) => Ok(()),
             Err(error) => {
                 self.failed_reloads.inc();
                 Err(error)
             }
         }
+    }
+
+    /// Ends a reload that is running, and later ones.
+    pub(crate) fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Database>> {
