@@ -110,14 +110,15 @@ impl Block {
         (request.sent_s - self.start_s()) as usize
     }
 
-    /// The mean of the values of the compared requests for each whole second in which these were sent; none where a second has no
-    /// request.
+    /// The mean of the values of the compared requests for each whole second in which these were sent; NaN for a second without a request.
+    /// Empty where a second has none because there are few in any.
     pub(crate) fn means_by_second(&self, values: &[f64]) -> Vec<f64> {
         let seconds = self.counted().iter().map(|request| self.second(request));
-        means_by_second(std::iter::zip(seconds, values.iter().copied()))
+        means_by_second(std::iter::zip(seconds, values.iter().copied()).collect(), f64::NAN)
     }
 
-    /// The mean time between two answers in each whole second; none where a second has no answer.
+    /// The mean time between two answers in each whole second; infinite for a second without an answer. Empty where a second has none
+    /// because there are few in any.
     pub(crate) fn gaps_by_second(&self) -> Vec<f64> {
         let start_s = self.start_s();
         let completed_s = self.by_completion.iter().map(|&at| self.requests[at as usize].completed_s);
@@ -125,27 +126,35 @@ impl Block {
         // After the last request was sent, no longer all users wait.
         let end_s = self.requests.last().map_or(start_s, |last| last.sent_s);
         let until = completed_s.partition_point(|completed_s| *completed_s <= end_s);
-        let gaps =
-            completed_s[..until].windows(2).map(|pair| ((pair[1] - start_s) as usize, pair[1] - pair[0]));
-        means_by_second(gaps)
+        let gap = |pair: &[f64]| {
+            let (from_s, until_s) = (pair[0] - start_s, pair[1] - start_s);
+            let second = until_s.floor();
+            // A pause over whole seconds leaves those without an answer, and counts with its rest in the one in which it ends.
+            let from_s = if from_s < second - 1.0 { second } else { from_s };
+            (second as usize, until_s - from_s)
+        };
+        means_by_second(completed_s[..until].windows(2).map(gap).collect(), f64::INFINITY)
     }
 }
 
-/// The means of values in whole seconds, of values in the order of time; the last second is not whole. None where a second has no value.
-fn means_by_second(values: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
+/// As many values in a second show the speed of the machine in it. Where there are fewer, seconds without any are usual.
+const ENOUGH: usize = 5;
+
+/// The means of values in whole seconds, of values in the order of time; the last second is not whole. For a second that has no value,
+/// `without`. Empty where a second has none and the others do not have [`ENOUGH`] on average.
+fn means_by_second(values: Vec<(usize, f64)>, without: f64) -> Vec<f64> {
+    let has_enough = values.last().is_some_and(|last| last.0 <= values.len() / ENOUGH);
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for (second, value) in values {
-        if second > sums.len() {
+        if second > sums.len() && !has_enough {
             return Vec::new();
         }
-        if second == sums.len() {
-            sums.push((0.0, 0.0));
-        }
+        sums.resize(sums.len().max(second + 1), (0.0, 0.0));
         sums[second].0 += value;
         sums[second].1 += 1.0;
     }
     sums.pop();
-    sums.into_iter().map(|(sum, count)| sum / count).collect()
+    sums.into_iter().map(|(sum, count)| if count > 0.0 { sum / count } else { without }).collect()
 }
 
 fn by_completion(requests: &[Request]) -> Vec<u32> {
@@ -161,4 +170,45 @@ fn stamp(row: &RequestRow) -> Option<Stamp> {
         service_s: row.service? as f64 / NS_PER_S,
         outside_s: (completed - sent - inside).max(0) as f64 / NS_PER_S,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests that are sent at these instants, in seconds, and answered as many seconds later.
+    fn block(sent_s: &[f64], response_s: f64) -> Block {
+        let ns = |s: f64| (s * NS_PER_S).round() as i64;
+        let row = |(number, &sent_s): (usize, &f64)| {
+            RequestRow::due(number as u64, ns(sent_s))
+                .sent_at(ns(sent_s), 1)
+                .ended(Outcome::Answered, ns(sent_s + response_s))
+        };
+        Block::of(&sent_s.iter().enumerate().map(row).collect::<Vec<_>>(), 0)
+    }
+
+    #[test]
+    fn a_pause_leaves_the_other_seconds() {
+        // A hundred in a second, for 10 s, and none from 3.5 to 5.5 s.
+        let sent_s: Vec<f64> =
+            (0..1_000).map(|at| 0.01 * f64::from(at)).filter(|s| !(3.5..5.5).contains(s)).collect();
+        let block = block(&sent_s, 0.0);
+        let gaps_s = block.gaps_by_second();
+        assert_eq!(gaps_s.len(), 9);
+        let expected_s = [0.01, 0.01, 0.01, 0.01, f64::INFINITY, 0.02, 0.01, 0.01, 0.01];
+        for (found_s, expected_s) in gaps_s.iter().zip(expected_s) {
+            assert!(*found_s == expected_s || (found_s - expected_s).abs() < 1e-3, "{gaps_s:?}");
+        }
+        let means = block.means_by_second(&vec![2.0; sent_s.len()]);
+        assert!(means[4].is_nan() && means.iter().filter(|mean| **mean == 2.0).count() == 8, "{means:?}");
+    }
+
+    #[test]
+    fn few_requests_show_no_speed_where_seconds_have_none() {
+        let sent_s: Vec<f64> = (0..40).map(|at| 1.5 * f64::from(at)).collect();
+        assert!(block(&sent_s, 0.1).gaps_by_second().is_empty());
+        assert!(block(&[0.0, 0.5, 9e9], 0.0).gaps_by_second().is_empty());
+        let every: Vec<f64> = (0..40).map(|at| 0.5 * f64::from(at)).collect();
+        assert_eq!(block(&every, 0.1).gaps_by_second().len(), 19);
+    }
 }

@@ -42,15 +42,18 @@ pub(crate) fn candidates(observed: &Observed) -> Vec<Candidate> {
                 > observed.highest().rate_per_s * 0.5 * (mean_s - observed.shortest_s()).max(0.0)
         }
     };
-    let mut counts: Vec<u32> = match &observed.known {
-        Some(known) => vec![known.servers.get()],
-        None => SERVERS.into_iter().filter(can_be).collect(),
+    let (mut counts, disciplines): (Vec<u32>, _) = match &observed.known {
+        Some(known) => (vec![known.servers.get()], vec![known.discipline]),
+        None => (
+            SERVERS.into_iter().filter(can_be).collect(),
+            vec![Discipline::Fifo, Discipline::ProcessorSharing],
+        ),
     };
     if counts.is_empty() {
         counts.push(1);
     }
     let stations = counts.into_iter().flat_map(|servers| {
-        [Discipline::Fifo, Discipline::ProcessorSharing].into_iter().map(move |discipline| Candidate {
+        disciplines.iter().map(move |&discipline| Candidate {
             order: Order::OneQueue(discipline),
             servers,
             delay_s: 0.0,
@@ -167,7 +170,7 @@ impl Candidate {
     }
 
     /// The response times of a closed population without think time whose requests take these service times, in seconds, in the order in
-    /// which they end. The order is first come first served, in turn, in batches, or that of shared servers.
+    /// which they end. The order is one that [serves populations](Order::serves_populations).
     pub(crate) fn population_s(
         self,
         users: usize,

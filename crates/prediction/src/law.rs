@@ -1,6 +1,6 @@
 //! The service law that a candidate implies at every measured level, and how its mean depends on the load.
 
-use crate::block::Block;
+use crate::block::{Block, Request};
 use crate::candidate::Candidate;
 use crate::machine::Slower;
 use crate::observed::{Level, Observed};
@@ -12,27 +12,36 @@ const MOST_PRESENT: f64 = 64.0;
 /// Steps that find a utilisation to nine decimals.
 const BISECTIONS: u32 = 30;
 
-/// The service times that a candidate implies at one level, as they came, divided into the level's chunks. They are those at the speed that
-/// the machine had in the full loads, where that is known.
+/// What the service times that a candidate implies at one level say of their law, without the times: there are many candidates. They are
+/// those at the speed that the machine had in the full loads, where that is known.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelLaw {
     pub(crate) rate_per_s: f64,
-    services_s: Vec<f64>,
-    /// As they would have been without slow spells.
-    pub(crate) steady_s: Vec<f64>,
+    /// The squared coefficient of variation.
+    scv: f64,
+    chunks: Vec<ChunkLaw>,
     /// How many times as long as usual service took in each second of each block.
     pub(crate) slowness: Vec<Vec<f64>>,
-    pub(crate) classes: Vec<u32>,
-    /// The end of each chunk.
-    ends: Vec<usize>,
+}
+
+/// The service times of one chunk of a level, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct ChunkLaw {
+    count: usize,
+    sum_s: f64,
+    /// Of the service times without slow spells.
+    steady_sum_s: f64,
 }
 
 impl LevelLaw {
-    fn of(level: &Level, candidate: Candidate, observed: &Observed) -> Self {
+    /// The law with the service times as they would have been without slow spells, in the order of the level's chunks.
+    fn of(level: &Level, candidate: Candidate, observed: &Observed) -> (Self, Vec<f64>) {
         let is_stamped = observed.is_stamped();
         let of_block = |block: &Block| -> Vec<f64> {
             if is_stamped {
-                return block.requests.iter().filter_map(|request| Some(request.stamp?.service_s)).collect();
+                // Requests of the warm-up may lack a stamp, and their service does not count.
+                let service_s = |request: &Request| request.stamp.map_or(f64::NAN, |stamp| stamp.service_s);
+                return block.requests.iter().map(service_s).collect();
             }
             candidate.implied_s(block, &observed.conditions())
         };
@@ -48,10 +57,9 @@ impl LevelLaw {
         let all: Vec<f64> = std::iter::zip(&level.blocks, &implied)
             .flat_map(|(block, implied)| implied[block.first..].to_vec())
             .collect();
-        let seconds = times_s.iter().map(Vec::len).sum::<usize>() as f64;
+        let seconds = times_s.iter().flatten().filter(|time_s| !time_s.is_nan()).count() as f64;
         let slowness = slowness(&times_s, (squared_variation(&all) * seconds / all.len() as f64).sqrt());
-        let (mut services_s, mut steady_s) = (Vec::new(), Vec::new());
-        let (mut classes, mut ends) = (Vec::new(), Vec::new());
+        let (mut services_s, mut steady_s, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         for (at, range) in &level.chunks {
             let block = &level.blocks[*at];
             let requests = &block.counted()[range.clone()];
@@ -60,39 +68,36 @@ impl LevelLaw {
                 let service_s = service_s / slower[*at].at(second);
                 services_s.push(service_s);
                 steady_s.push(service_s / slowness[*at].get(second).unwrap_or(&1.0));
-                classes.push(request.class);
             }
-            ends.push(services_s.len());
+            let counted = services_s.len() - range.len()..;
+            let (sum_s, steady_sum_s) =
+                (services_s[counted.clone()].iter().sum(), steady_s[counted].iter().sum());
+            chunks.push(ChunkLaw { count: range.len(), sum_s, steady_sum_s });
         }
-        Self { rate_per_s: level.rate_per_s, services_s, steady_s, slowness, classes, ends }
+        let scv = squared_variation(&services_s);
+        (Self { rate_per_s: level.rate_per_s, scv, chunks, slowness }, steady_s)
     }
 
-    pub(crate) fn chunk(&self, at: usize) -> std::ops::Range<usize> {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        start..self.ends[at]
-    }
-
-    /// The squared coefficient of variation.
-    fn scv(&self) -> f64 {
-        squared_variation(&self.services_s)
+    /// The numbers of requests in each chunk.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.chunks.iter().map(|chunk| chunk.count)
     }
 
     /// The mean, with these weights of the chunks.
     pub(crate) fn mean_s(&self, weights: &[f64]) -> f64 {
-        self.mean_of(&self.services_s, weights)
+        self.mean_of(|chunk| chunk.sum_s, weights)
     }
 
     /// The mean without slow spells.
     pub(crate) fn steady_mean_s(&self, weights: &[f64]) -> f64 {
-        self.mean_of(&self.steady_s, weights)
+        self.mean_of(|chunk| chunk.steady_sum_s, weights)
     }
 
-    fn mean_of(&self, values_s: &[f64], weights: &[f64]) -> f64 {
+    fn mean_of(&self, sum_s: fn(&ChunkLaw) -> f64, weights: &[f64]) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
-        for (at, weight) in weights.iter().enumerate() {
-            let range = self.chunk(at);
-            count += weight * range.len() as f64;
-            sum += weight * values_s[range].iter().sum::<f64>();
+        for (chunk, weight) in self.chunks.iter().zip(weights) {
+            count += weight * chunk.count as f64;
+            sum += weight * sum_s(chunk);
         }
         sum / count
     }
@@ -230,6 +235,9 @@ fn ends(levels: &[(f64, f64)]) -> ((f64, f64), (f64, f64)) {
     (at(levels[0].0), at(levels[levels.len() - 1].0))
 }
 
+/// The service times of each level as they would have been without slow spells, in the order of its chunks.
+pub(crate) type SteadyServices = Vec<Vec<f64>>;
+
 /// A candidate with its service law at every level.
 #[derive(Clone, Debug)]
 pub(crate) struct Fitted {
@@ -242,14 +250,14 @@ pub(crate) struct Fitted {
 impl Fitted {
     /// The squared coefficient of variation of the service times at the highest level.
     pub(crate) fn scv(&self) -> f64 {
-        self.levels.last().map_or(f64::NAN, LevelLaw::scv)
+        self.levels.last().map_or(f64::NAN, |level| level.scv)
     }
 
-    pub(crate) fn of(candidate: Candidate, observed: &Observed) -> Self {
+    pub(crate) fn of(candidate: Candidate, observed: &Observed) -> (Self, SteadyServices) {
         let width = candidate.width(&observed.conditions());
         let law = |level: &Level| LevelLaw::of(level, candidate, observed);
-        let levels = observed.levels.iter().map(law).collect();
-        Self { candidate, width, levels }
+        let (levels, steady) = observed.levels.iter().map(law).unzip();
+        (Self { candidate, width, levels }, steady)
     }
 
     /// The path of the mean service time through the first levels, with these weights of their chunks.

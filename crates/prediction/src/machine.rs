@@ -19,7 +19,9 @@ impl Speed {
     /// measuring.
     fn of(loads: &[(Vec<f64>, Vec<f64>)]) -> Option<Self> {
         let seconds = loads.iter().flat_map(|(computation, gaps)| std::iter::zip(computation, gaps));
-        let seconds: Vec<(f64, f64)> = seconds.map(|(computation, gap)| (*computation, *gap)).collect();
+        let seconds = seconds.map(|(computation, gap)| (*computation, *gap));
+        // A second without an answer is a pause, which no speed of the processors explains.
+        let seconds: Vec<(f64, f64)> = seconds.filter(|(_, gap)| gap.is_finite()).collect();
         let depends = dependence(&seconds);
         let left: Vec<f64> = seconds.iter().map(|(computation, gap)| gap - depends * computation).collect();
         let mean_left = if left.is_empty() { 0.0 } else { kendall_stats::mean(&left) };
@@ -101,11 +103,14 @@ impl Observed {
             0 | 1 => capacity,
             n => Capacity { per_s: mean_per_s, relative_sd, blocks: n as u32, ..capacity },
         });
-        Some(Self { capacity, ..steady })
+        // At one speed there is no drift that makes the last loads the likest to what comes.
+        let squared_weights =
+            if per_s.len() < 2 { self.squared_weights } else { (per_s.len() as f64).recip() };
+        Some(Self { capacity, squared_weights, ..steady })
     }
 
-    /// The mean time between two answers in each second of the full loads, the last of them first: at one speed, if the machine is taken to
-    /// have one.
+    /// The mean time between two answers in each second of the full loads, the last of them first, and infinite in a second without one: at
+    /// one speed, if the machine is taken to have one.
     pub(crate) fn full_gaps_s(&self) -> Vec<Vec<f64>> {
         let Some(speed) = self.speed().filter(|_| self.one_speed) else { return self.gaps_s.clone() };
         let steady = |(gaps_s, computation_s): (&Vec<f64>, &Vec<f64>)| {

@@ -81,7 +81,7 @@ fn span(block: &Block) -> Option<(f64, f64)> {
 /// The highest throughput, as closed populations measured it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// Requests per second.
+    /// Requests per second: the mean of the measurements, in which each counts half as much as the next.
     pub per_s: f64,
     /// The standard deviation between measurements minutes apart, over the mean.
     pub relative_sd: f64,
@@ -92,19 +92,26 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// The capacity of another minute over that of these measurements, which is exceeded with probability 1 − `share`. Part of the spread of the measurements is that they counted
-    /// few requests: the throughput of n services has a relative variance of scv/n, which is not the server's. And a few measurements
-    /// may happen to agree. Therefore the usual drift counts as some more of them, and the law is Student's (Gelman and others 2013,
-    /// section 3.2).
-    pub(crate) fn in_another_minute(&self, scv: f64, share: f64) -> f64 {
+    /// The capacity of another minute over that of these measurements, which is exceeded with probability 1 − `share`. Part of the
+    /// spread of the measurements is that they counted few requests: the throughput of n services has a relative variance of scv/n, which
+    /// is not the server's. And a few measurements may happen to agree. Therefore the usual drift counts as some more of them, and the law
+    /// is Student's (Gelman and others 2013, section 3.2). `squared_weights` is the sum of the squared weights that the measurements have
+    /// in their mean, whose variance is that of one measurement times this sum (Kish 1965).
+    pub(crate) fn in_another_minute(&self, scv: f64, squared_weights: f64, share: f64) -> f64 {
         let counted = scv / self.requests.max(1.0);
         let seen = (self.relative_sd.powi(2) - counted).max(0.0);
         let compared = f64::from(self.blocks.max(1)) - 1.0;
         let freedom = USUAL_WEIGHT + compared;
         let drift = (USUAL_WEIGHT * USUAL_DRIFT.powi(2) + compared * seen) / freedom;
-        let sd = (drift + (drift + counted) / f64::from(self.blocks.max(1))).sqrt();
+        let sd = (drift + (drift + counted) * squared_weights).sqrt();
         libm::exp(sd * kendall_stats::student_t(freedom, share))
     }
+}
+
+/// The sum of the squares of the weights ½, ¼, …, the smallest of them twice, that this many measurements have in a mean in which each
+/// counts half as much as the next.
+fn halved(measurements: u32) -> f64 {
+    (1.0 + 2.0 * libm::pow(4.0, 1.0 - f64::from(measurements.max(1)))) / 3.0
 }
 
 /// The usual standard deviation of a server's capacity from one minute to the next, over its mean. On a virtual machine with two
@@ -140,6 +147,8 @@ pub struct Observed {
     pub(crate) levels: Vec<Level>,
     /// The capacity, if it was measured.
     pub(crate) capacity: Option<Capacity>,
+    /// The sum of the squared weights of its measurements in their mean.
+    pub(crate) squared_weights: f64,
     /// The station of the server, if the record names it.
     pub(crate) known: Option<KnownStation>,
     /// Closed populations without think time: users and requests per second.
@@ -148,7 +157,7 @@ pub struct Observed {
     pub(crate) full_users: Option<u32>,
     /// The response times of closed populations at full load.
     pub(crate) full: Vec<Full>,
-    /// The mean time between two answers in each second of the full loads, the last of them first.
+    /// The mean time between two answers in each second of the full loads, the last of them first; infinite in a second without one.
     pub(crate) gaps_s: Vec<Vec<f64>>,
     /// The mean time of a fixed computation in each second of the same loads.
     pub(crate) computation_s: Vec<Vec<f64>>,
@@ -244,6 +253,7 @@ impl Observed {
             Ok(Self {
                 levels,
                 capacity,
+                squared_weights: capacity.map_or(1.0, |capacity| halved(capacity.blocks)),
                 known,
                 closed,
                 full_users,
@@ -352,5 +362,23 @@ impl Observed {
 
     pub(crate) fn lowest(&self) -> &Level {
         self.levels.first().expect("there is a level")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_the_last_measurements_is_as_uncertain_as_that_of_three() {
+        let weights = |n: i32| (1..n).map(|at| 0.5_f64.powi(at)).chain([0.5_f64.powi(n - 1)]);
+        for n in 1..9 {
+            let squares: f64 = weights(n).map(|weight| weight * weight).sum();
+            assert!((halved(n as u32) - squares).abs() < 1e-12, "{n}: {squares}");
+        }
+        let capacity = Capacity { per_s: 100.0, relative_sd: 0.02, blocks: 40, requests: f64::INFINITY };
+        let upper = |squared_weights| libm::log(capacity.in_another_minute(1.0, squared_weights, 0.975));
+        let ratio = upper(halved(40)) / upper(1.0 / 40.0);
+        assert!((ratio - ((1.0_f64 + 1.0 / 3.0) / (1.0 + 1.0 / 40.0)).sqrt()).abs() < 1e-9, "{ratio}");
     }
 }

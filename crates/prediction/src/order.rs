@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use kendall_evidence::Visit;
-use kendall_station::Discipline;
+use kendall_station::{Discipline, Formulas};
 
 use crate::points::interpolated;
 
@@ -58,6 +58,17 @@ impl Order {
         matches!(self, Self::SharedSpeed | Self::SerialSpeed)
     }
 
+    /// Whether closed populations can be simulated in this order.
+    pub(crate) fn serves_populations(self) -> bool {
+        match self {
+            // Requests are served in the order of arrival, or share the servers.
+            Self::OneQueue(discipline) => {
+                matches!(discipline.formulas(), Formulas::InOrder | Formulas::Sharing)
+            }
+            _ => true,
+        }
+    }
+
     /// The discipline that comes nearest.
     pub(crate) fn discipline(self) -> Discipline {
         match self {
@@ -95,17 +106,21 @@ impl Speed {
     }
 
     /// As closed populations got it: users and requests per second. Of N users with a throughput of X, X times the delay are outside the
-    /// station, by Little's law. The speed of a request that is alone is 1. Where throughput falls as users are added, the fall
-    /// continues beyond the largest population, by the same power of the number of users, up to [`FALLS_TO`] times as many.
+    /// station, by Little's law. Its speed is the throughput while it is not empty, with the mean number present then; of a single user,
+    /// that is one request, whose speed is 1. Where throughput falls as users are added, the fall continues beyond the largest
+    /// population, by the same power of the number of users, up to [`FALLS_TO`] times as many.
     ///
     /// `None` where fewer than three populations were measured, or not that of one user.
     pub(crate) fn of_populations(closed: &[(u32, f64)], delay_s: f64) -> Option<Self> {
         closed.first().filter(|first| first.0 == 1)?;
-        let present = |&(users, per_s): &(u32, f64)| ((f64::from(users) - per_s * delay_s).max(1e-3), per_s);
-        let mut points: Vec<(f64, f64)> = closed.iter().map(present).collect();
+        let busy = busy_shares(closed, delay_s);
+        let while_busy = |(&(users, per_s), busy): (&(u32, f64), f64)| {
+            (((f64::from(users) - per_s * delay_s) / busy).max(1.0), per_s / busy)
+        };
+        let mut points: Vec<(f64, f64)> = std::iter::zip(closed, busy).map(while_busy).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let [first, .., before, last] = points[..] else { return None };
-        let alone_s = first.0.min(1.0) / first.1;
+        let alone_s = first.1.recip();
         let falls = libm::log(last.1 / before.1) / libm::log(last.0 / before.0);
         let falls = if falls.is_finite() { falls.clamp(STEEPEST, 0.0) } else { 0.0 };
         let speed = |present: usize| {
@@ -134,6 +149,26 @@ impl Speed {
     pub(crate) fn full(&self) -> f64 {
         self.0.iter().copied().fold(0.0, f64::max)
     }
+}
+
+/// The share of time in which the station has a request, for each closed population, ascending and from one user on. With a throughput
+/// of X, N users are all outside in the share of time P(N) = P(N − 1) X D/N, where D is the delay (Reiser and Lavenberg 1980, for a
+/// station whose speed depends on the number present). The throughput between measured populations is interpolated.
+fn busy_shares(closed: &[(u32, f64)], delay_s: f64) -> Vec<f64> {
+    /// A delay that is longer than the responses of a user leaves less than nothing.
+    const LEAST: f64 = 1e-3;
+    let throughput: Vec<(f64, f64)> =
+        closed.iter().map(|&(users, per_s)| (f64::from(users), per_s)).collect();
+    let (mut added, mut empty) = (0, 1.0);
+    let busy = closed.iter().map(|&(users, _)| {
+        while added < users && empty > 0.0 {
+            added += 1;
+            let more = f64::from(added);
+            empty *= interpolated(&throughput, more) * delay_s / more;
+        }
+        (1.0 - empty).clamp(LEAST, 1.0)
+    });
+    busy.collect()
 }
 
 /// Gets the index of a visit and when it ends, and may add one that arrives later than all.
@@ -332,11 +367,22 @@ mod tests {
 
     #[test]
     fn populations_tell_the_speed_and_a_fall_goes_on() {
-        // 10 ms outside and 10 ms of service alone: one user gets 50/s, and half of him is in the station.
+        // 10 ms outside and 10 ms of service alone: one user gets 50/s, and is in the station for half of the time.
         let speed = Speed::of_populations(&[(1, 50.0), (2, 80.0), (32, 160.0), (64, 120.0)], 0.01).unwrap();
-        assert!((speed.at(1) - 0.5 / 50.0 * 80.0 * 0.87).abs() < 0.02, "{}", speed.at(1));
+        assert!((speed.at(1) - 1.0).abs() < 1e-12, "{}", speed.at(1));
         assert!((speed.full() - 1.6).abs() < 0.02, "{}", speed.full());
         assert!(speed.at(128) < 0.8 * speed.at(63), "{} {}", speed.at(128), speed.at(63));
         assert!(Speed::of_populations(&[(1, 50.0), (2, 80.0)], 0.0).is_none());
+    }
+
+    /// With a delay as long as the service, N users of one exponential server get B(N − 1)/B(N) times its speed, where B(N) is the sum of
+    /// 1/n! up to N: 1/2, 4/5, 15/16 and 64/65.
+    #[test]
+    fn a_server_of_constant_speed_has_it_for_any_number_present() {
+        let closed = [(1, 50.0), (2, 80.0), (3, 93.75), (4, 6_400.0 / 65.0)];
+        let speed = Speed::of_populations(&closed, 0.01).unwrap();
+        for present in 1..20 {
+            assert!((speed.at(present) - 1.0).abs() < 1e-9, "{present}: {}", speed.at(present));
+        }
     }
 }

@@ -4,12 +4,14 @@
 //! and draws the other uncertain parameters: the capacity, the growth of the service time with load, the speed of the machine at another
 //! time, and how often it is slow for seconds. Candidates that the data cannot distinguish so appear among the draws in proportion.
 
+use std::collections::BTreeMap;
+
 use kendall_stats::random::{Purpose, Rng, stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
 use crate::candidate::Candidate;
-use crate::law::{Fitted, Path};
-use crate::observed::{Full, Observed};
+use crate::law::{Fitted, Path, SteadyServices};
+use crate::observed::{Full, Level, Observed};
 use crate::order::Order;
 use crate::present::drawn_queues;
 use crate::score::{Scores, scores};
@@ -48,7 +50,10 @@ pub(crate) struct Draw {
 /// All candidates with their scores.
 pub(crate) struct Posterior<'a> {
     observed: &'a Observed,
+    /// Without their service times, which only the few that are drawn need.
     fitted: Vec<(Fitted, Scores)>,
+    /// How many independent requests each chunk of each level and full load counts as.
+    counts: Vec<Vec<f64>>,
     /// The mean score of the best candidate.
     least: f64,
     /// The spread of the machine's speed.
@@ -64,8 +69,16 @@ impl<'a> Posterior<'a> {
     pub(crate) fn of(observed: &'a Observed, candidates: Vec<Candidate>, seed: u64) -> Self {
         let fall_cost = 0.5 * (observed.fall() / POPULATION_SD.hypot(observed.capacity_sd())).powi(2);
         let full_gaps_s = observed.full_gaps_s();
-        let mut posterior =
-            Self { observed, fitted: Vec::new(), least: 1.0, speed_sd: 0.0, fall_cost, full_gaps_s, seed };
+        let mut posterior = Self {
+            observed,
+            fitted: Vec::new(),
+            counts: counts(observed),
+            least: 1.0,
+            speed_sd: 0.0,
+            fall_cost,
+            full_gaps_s,
+            seed,
+        };
         candidates.into_iter().for_each(|candidate| posterior.add(candidate));
         let even = posterior.even();
         posterior.find_least(&even);
@@ -83,8 +96,8 @@ impl<'a> Posterior<'a> {
     }
 
     fn add(&mut self, candidate: Candidate) {
-        let fitted = Fitted::of(candidate, self.observed);
-        let scores = scores(&fitted, self.observed);
+        let (fitted, steady) = Fitted::of(candidate, self.observed);
+        let scores = scores(&fitted, &steady, self.observed);
         self.fitted.push((fitted, scores));
     }
 
@@ -114,28 +127,17 @@ impl<'a> Posterior<'a> {
 
     /// The same weight for each chunk of each level and full load.
     fn even(&self) -> Vec<Vec<f64>> {
-        let levels = self.observed.levels.iter().map(|level| level.chunks.len());
-        let full = self.observed.full.iter().map(|full| full.chunks.len());
-        levels.chain(full).map(|chunks| vec![1.0; chunks]).collect()
+        self.counts.iter().map(|chunks| vec![1.0; chunks.len()]).collect()
     }
 
     fn score(&self, at: usize, weights: &[Vec<f64>]) -> f64 {
-        let (mut sum, mut count) = (0.0, 0.0);
-        for (level, scores) in &self.fitted[at].1.levels {
-            let counts = self.counts(*level);
-            for (score, weight) in scores.iter().zip(&weights[*level]) {
-                sum += counts * score * weight;
-                count += counts * weight;
-            }
-        }
-        sum / count
+        mean_score(&self.fitted[at].1.levels, &self.counts, weights)
     }
 
     /// What a candidate costs: its score as a log-likelihood would be, at the learning rate that a normal law has (Bissiri, Holmes and
     /// Walker 2016), and how much its service times must grow to reach the capacity.
     fn cost(&self, at: usize, weights: &[Vec<f64>]) -> f64 {
-        let levels = self.fitted[at].1.levels.iter().map(|level| level.0);
-        let scored: f64 = levels.map(|level| self.counts(level) * self.scored(level) as f64).sum();
+        let scored: f64 = self.fitted[at].1.levels.iter().flat_map(|level| &self.counts[level.0]).sum();
         let excess = self.score(at, weights) / self.least - 1.0;
         let capacity_per_s = self.observed.capacity.map(|capacity| capacity.per_s);
         let growth = match capacity_per_s {
@@ -150,20 +152,6 @@ impl<'a> Posterior<'a> {
             Order::OneQueue(_) | Order::Turns | Order::Batches | Order::Together => self.fall_cost,
         };
         INDEPENDENT * scored * excess + growth_cost + order_cost
-    }
-
-    /// The full load of a number beyond those of the levels.
-    fn full(&self, level: usize) -> Option<&Full> {
-        level.checked_sub(self.observed.levels.len()).map(|at| &self.observed.full[at])
-    }
-
-    /// How much a request of a level counts. Of N users who wait for each other, N response times say as much as one.
-    fn counts(&self, level: usize) -> f64 {
-        self.full(level).map_or(1.0, |full| 1.0 / f64::from(full.users))
-    }
-
-    fn scored(&self, level: usize) -> usize {
-        self.full(level).map_or_else(|| self.observed.levels[level].counted().count(), |full| full.logs.len())
     }
 
     /// The best candidate under these weights.
@@ -192,8 +180,14 @@ impl<'a> Posterior<'a> {
         (excess * (1.0 - rho)).max(LEAST_SPEED_SD)
     }
 
-    /// A station drawn from those that the measurements allow.
-    pub(crate) fn draw(&self, index: u64) -> Draw {
+    /// Stations drawn from those that the measurements allow.
+    pub(crate) fn draws(&self, count: usize) -> Vec<Draw> {
+        let mut steady = BTreeMap::new();
+        (0..count as u64).map(|index| self.draw(index, &mut steady)).collect()
+    }
+
+    /// One draw. `steady` has the service times of the candidates drawn before.
+    fn draw(&self, index: u64, steady: &mut BTreeMap<usize, SteadyServices>) -> Draw {
         let mut rng = stream(self.seed, Purpose::Sample, index);
         let mut weights = self.even();
         for weight in weights.iter_mut().flatten() {
@@ -201,17 +195,20 @@ impl<'a> Posterior<'a> {
         }
         let at = self.best(&weights);
         let fitted = &self.fitted[at].0;
-        let drift =
-            self.observed.capacity.map(|capacity| capacity.in_another_minute(fitted.scv(), evenly(index)));
+        let drift = self.observed.capacity.map(|capacity| {
+            capacity.in_another_minute(fitted.scv(), self.observed.squared_weights, evenly(index))
+        });
         let capacity_per_s =
             self.observed.capacity.zip(drift).map(|(capacity, drift)| capacity.per_s * drift);
         let growth = GROWTH * normal(&mut rng);
         // A machine that is slower in another minute is so at every load.
         let slower = libm::exp(self.speed_sd * normal(&mut rng)) / drift.unwrap_or(1.0);
         let path = fitted.slower_path(&weights, slower, capacity_per_s, growth);
-        let services = Services::of(&fitted.levels, &weights[..fitted.levels.len()]);
+        let steady = steady.entry(at).or_insert_with(|| Fitted::of(fitted.candidate, self.observed).1);
+        let services = Services::of(fitted, steady, self.observed, &weights[..fitted.levels.len()]);
         let levels = fitted.levels[Services::lowest(&fitted.levels)..].iter();
-        let answers = kendall_stats::mean(&self.full_gaps_s.concat()).recip();
+        let answers: Vec<f64> = self.full_gaps_s.iter().flatten().map(|gap_s| gap_s.recip()).collect();
+        let answers = kendall_stats::mean(&answers);
         let full = slowness(&self.full_gaps_s, (fitted.scv() / answers).sqrt());
         let loads = levels.flat_map(|level| &level.slowness).chain(&full).cloned();
         let spells = Spells::of(loads, &mut rng);
@@ -224,6 +221,28 @@ impl<'a> Posterior<'a> {
     }
 }
 
+/// How many independent requests each chunk of each level and full load counts as. Of N users who wait for each other, N response times
+/// say as much as one.
+fn counts(observed: &Observed) -> Vec<Vec<f64>> {
+    let of_level = |level: &Level| level.chunks.iter().map(|(_, range)| range.len() as f64).collect();
+    let of_full =
+        |full: &Full| full.chunks.iter().map(|range| range.len() as f64 / f64::from(full.users)).collect();
+    observed.levels.iter().map(of_level).chain(observed.full.iter().map(of_full)).collect()
+}
+
+/// The mean score of the requests of some levels, from that of each chunk, with these weights of the chunks. Losses of observations add
+/// up (Bissiri, Holmes and Walker 2016), so each request counts the same, whatever the size of its chunk.
+fn mean_score(levels: &[(usize, Vec<f64>)], counts: &[Vec<f64>], weights: &[Vec<f64>]) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (level, scores) in levels {
+        for ((score, weight), requests) in scores.iter().zip(&weights[*level]).zip(&counts[*level]) {
+            sum += requests * score * weight;
+            count += requests * weight;
+        }
+    }
+    sum / count
+}
+
 /// A share for each draw. The first of any number of them are spread evenly (Weyl's sequence of the golden ratio): most of the width of an
 /// interval is that of the capacity, and the tails of few random draws differ much.
 fn evenly(index: u64) -> f64 {
@@ -233,4 +252,20 @@ fn evenly(index: u64) -> f64 {
 
 fn normal(rng: &mut Rng) -> f64 {
     StandardNormal.sample(rng)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_request_counts_the_same_whatever_the_size_of_its_chunk() {
+        // Two chunks of 1500 requests, four of 50, and a full load of 10 users with 500.
+        let counts = [vec![1_500.0; 2], vec![50.0; 4], vec![50.0]];
+        let scores = [(0, vec![0.1; 2]), (1, vec![0.3; 4]), (2, vec![0.5])];
+        let even = counts.clone().map(|chunks| vec![1.0; chunks.len()]);
+        let expected = (3_000.0 * 0.1 + 200.0 * 0.3 + 50.0 * 0.5) / 3_250.0;
+        let found = mean_score(&scores, &counts, &even);
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
 }

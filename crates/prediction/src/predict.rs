@@ -146,7 +146,7 @@ impl Predictor {
     /// Fits the candidate stations.
     pub fn new(observed: &Observed, seed: u64) -> Self {
         let posterior = Posterior::of(observed, candidates(observed), seed);
-        let draws = (0..DRAWS as u64).map(|index| posterior.draw(index)).collect();
+        let draws = posterior.draws(DRAWS);
         let capacity_is_measured = observed.capacity.is_some();
         Self {
             draws,
@@ -229,7 +229,7 @@ impl Predictor {
             delay_s: of_draws(&|draw| draw.candidate.delay_s),
             steady: steady as f64 / self.draws.len() as f64,
             stations: self.stations(),
-            advice: if effort == Effort::FULL { self.advice(&simulated, &runs)? } else { None },
+            advice: if effort == Effort::FULL { self.advice(question, &simulated, &runs)? } else { None },
         })
     }
 
@@ -303,36 +303,48 @@ impl Predictor {
         Ok(all_s)
     }
 
-    /// What would make the interval of p99 narrower.
-    fn advice(&self, question: &Question, runs: &[Run]) -> Result<Option<Advice>, NoPrediction> {
+    /// What would make the interval of p99 narrower, beyond a simulation of more requests than the `simulated` ones of the runs.
+    fn advice(
+        &self,
+        question: &Question,
+        simulated: &Question,
+        runs: &[Run],
+    ) -> Result<Option<Advice>, NoPrediction> {
         let p99_s: Vec<f64> = runs.iter().map(|run| run.p99_s).collect();
         let spread = |values_s: &[f64]| {
             kendall_stats::variance(&values_s.iter().map(|value_s| libm::log(*value_s)).collect::<Vec<_>>())
         };
-        let total = spread(&p99_s);
-        if total.sqrt() < NARROW {
+        let of_all = spread(&p99_s);
+        if of_all.sqrt() < NARROW {
             return Ok(None);
         }
         let middle = kendall_stats::median(&p99_s);
         let distance = |index: &usize| (p99_s[*index] - middle).abs();
         let typical = (0..p99_s.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
-        let again = |repeat| Ok(quantile_s(&sorted(self.simulated_s(question, typical, repeat)?), 0.99));
+        let again = |repeat| Ok(quantile_s(&sorted(self.simulated_s(simulated, typical, repeat)?), 0.99));
         let repeats = (1..=REPEATS).map(again).collect::<Result<Vec<f64>, NoPrediction>>()?;
-        let of_the_run = spread(&repeats);
-        let capacities_per_s = self.capacities_per_s(question)?;
-        // Variances of the logarithm are in inverse proportion to the number of requests.
+        let of_simulated = spread(&repeats);
+        // Variances of the logarithm are in inverse proportion to the number of requests, and the planned run may have more of them.
+        let requests = question.requests.max(simulated.requests) as f64;
+        let of_the_run = of_simulated * simulated.requests as f64 / requests;
+        let of_the_rest = (of_all - of_simulated).max(0.0);
+        let total = of_the_run + of_the_rest;
         let times_longer = |variance: f64| variance / NARROW.powi(2);
-        Ok(Some(if of_the_run > MOSTLY * total {
-            let measured_s = question.requests as f64 / question.rate_per_s;
-            Advice::LongerRun { duration_s: measured_s * times_longer(of_the_run) }
+        let of_run_alone = of_the_run > MOSTLY * total;
+        if total.sqrt() < NARROW || of_run_alone && times_longer(of_the_run) <= 1.0 {
+            return Ok(None);
+        }
+        let capacities_per_s = self.capacities_per_s(question)?;
+        Ok(Some(if of_run_alone {
+            Advice::LongerRun { duration_s: requests / question.rate_per_s * times_longer(of_the_run) }
         } else if !self.capacity_is_measured {
             Advice::MeasureCapacity
-        } else if explained(&capacities_per_s, &p99_s) > MOSTLY {
+        } else if explained(&capacities_per_s, &p99_s) * of_all > MOSTLY * total {
             Advice::SteadierCapacity { relative_sd: spread(&capacities_per_s).sqrt() }
         } else if self.stations().first().is_some_and(|first| first.share < 0.8) {
             Advice::HigherLoad { rate_per_s: 0.7 * self.capacity_per_s(question)?.value }
         } else {
-            Advice::MoreRequests { times: times_longer(total - of_the_run).max(2.0) }
+            Advice::MoreRequests { times: times_longer(of_the_rest).max(2.0) }
         }))
     }
 

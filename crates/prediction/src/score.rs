@@ -34,31 +34,33 @@ pub(crate) struct Scores {
 }
 
 /// Scores a candidate at every level but the lowest, each from the lower ones; at the only level, if there is but one.
-pub(crate) fn scores(fitted: &Fitted, observed: &Observed) -> Scores {
+pub(crate) fn scores(fitted: &Fitted, steady: &[Vec<f64>], observed: &Observed) -> Scores {
     let levels = &observed.levels;
     let first = usize::from(levels.len() > 1);
     let mut highest_ratio = Vec::new();
     let scored = (first..levels.len()).map(|at| {
-        let (scores, ratio) = level_scores(fitted, observed, at, at.max(1));
+        let (scores, ratio) = level_scores(fitted, steady, observed, at);
         highest_ratio = ratio;
         (at, scores)
     });
     let scored: Vec<_> = scored.collect();
-    let full = observed.full.iter().zip(levels.len()..).filter(|_| !observed.is_stamped());
-    let full = full.map(|(full, at)| (at, full_scores(fitted, observed, full)));
+    let counts = !observed.is_stamped() && fitted.candidate.order.serves_populations();
+    let full = observed.full.iter().zip(levels.len()..).filter(|_| counts);
+    let full = full.map(|(full, at)| (at, full_scores(fitted, steady, observed, full)));
     Scores { levels: scored.into_iter().chain(full).collect(), highest_ratio }
 }
 
 /// Scores the chunks of a full load: how far its response times lie from those that the population would have at the candidate. Both are
 /// relative to their means, which the capacity determines.
-fn full_scores(fitted: &Fitted, observed: &Observed, full: &Full) -> Vec<f64> {
+fn full_scores(fitted: &Fitted, steady: &[Vec<f64>], observed: &Observed, full: &Full) -> Vec<f64> {
     let even: Vec<Vec<f64>> = observed.levels.iter().map(|level| vec![1.0; level.chunks.len()]).collect();
     let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
     let users = full.users as usize;
     let visit = Visit { arrival_s: 0.0, service_s: 0.0, class: 0 };
     let mut visits = vec![visit; POPULATION.max(OF_EACH_USER * users)];
     let mut rng = stream(0, Purpose::Service, 1);
-    Services::of(&fitted.levels, &even).draw(fitted.width / path.capacity_per_s, &mut rng, &mut visits);
+    let services = Services::of(fitted, steady, observed, &even);
+    services.draw(fitted.width / path.capacity_per_s, &mut rng, &mut visits);
     let services_s: Vec<f64> = visits.iter().map(|visit| visit.service_s).collect();
     let mut responses_s = fitted.candidate.population_s(users, &services_s, &observed.conditions());
     // All users start at once.
@@ -109,13 +111,17 @@ impl Sample {
     }
 }
 
-/// Scores the chunks of a level, predicted from the first `known` levels.
-fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -> (Vec<f64>, Vec<f64>) {
+/// Scores the chunks of a level, predicted from the lower levels, or from itself where it is the lowest.
+fn level_scores(
+    fitted: &Fitted,
+    steady: &[Vec<f64>],
+    observed: &Observed,
+    at: usize,
+) -> (Vec<f64>, Vec<f64>) {
     let level = &observed.levels[at];
-    let laws = &fitted.levels[..known];
-    let even: Vec<Vec<f64>> =
-        observed.levels[..known].iter().map(|level| vec![1.0; level.chunks.len()]).collect();
-    let services = Services::of(laws, &even);
+    let known = &observed.levels[..at.max(1)];
+    let even: Vec<Vec<f64>> = known.iter().map(|level| vec![1.0; level.chunks.len()]).collect();
+    let services = Services::of(fitted, steady, observed, &even);
     let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
     let mean_s = path.service_s(level.rate_per_s);
     let members: Vec<Vec<Vec<f64>>> = (0..MEMBERS)

@@ -3,7 +3,8 @@
 use kendall_evidence::Visit;
 use kendall_stats::random::{Rng, unit};
 
-use crate::law::LevelLaw;
+use crate::law::{Fitted, LevelLaw};
+use crate::observed::Observed;
 
 /// Service times are drawn in contiguous runs of at least this many, so that pauses stay together.
 const SHORTEST_RUN: usize = 16;
@@ -19,62 +20,64 @@ const UNCORRELATED: f64 = 0.1;
 pub(crate) struct Services {
     scaled: Vec<f64>,
     classes: Vec<u32>,
-    /// Chunks of these with their cumulative weights, the last of which is 1.
+    /// Chunks of these with the cumulative probabilities of runs in them, the last of which is 1.
     chunks: Vec<(f64, std::ops::Range<usize>)>,
-    /// The number of service times in a run.
+    /// The number of service times in a run, in a chunk that has as many.
     run: usize,
 }
 
 impl Services {
     /// The service times of the highest level, with the weights of its chunks, and of lower ones until there are enough. At low loads a
     /// server starts from idle, asleep or with cold caches, for many requests; at the higher loads that are predicted, for few.
-    pub(crate) fn of(levels: &[LevelLaw], weights: &[Vec<f64>]) -> Self {
-        let low = Self::lowest(levels);
-        let (levels, weights) = (&levels[low..], &weights[low..]);
-        let (mut scaled, mut classes, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut sum = 0.0;
-        for (level, weights) in levels.iter().zip(weights) {
-            let mean_s = level.steady_mean_s(weights);
-            for (at, weight) in weights.iter().enumerate() {
-                let range = level.chunk(at);
-                sum += weight * range.len() as f64;
-                let start = scaled.len();
-                scaled.extend(level.steady_s[range.clone()].iter().map(|service_s| service_s / mean_s));
-                classes.extend_from_slice(&level.classes[range]);
-                chunks.push((sum, start..scaled.len()));
-            }
+    ///
+    /// `steady` has the service times of the levels, as many of which count as have weights.
+    pub(crate) fn of(
+        fitted: &Fitted,
+        steady: &[Vec<f64>],
+        observed: &Observed,
+        weights: &[Vec<f64>],
+    ) -> Self {
+        let laws = &fitted.levels[..weights.len()];
+        let used = Self::lowest(laws)..weights.len();
+        let (mut scaled, mut classes, mut weighted) = (Vec::new(), Vec::new(), Vec::new());
+        for at in used.clone() {
+            let mean_s = laws[at].steady_mean_s(&weights[at]);
+            scaled.extend(steady[at].iter().map(|service_s| service_s / mean_s));
+            classes.extend(observed.levels[at].counted().map(|request| request.class));
+            weighted.extend(weights[at].iter().copied().zip(laws[at].sizes()));
         }
-        chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
-        let run = levels.iter().map(|level| run_of(&level.steady_s)).max().unwrap_or(SHORTEST_RUN);
-        let drawn = mean_of_runs(&scaled, &chunks, run);
-        scaled.iter_mut().for_each(|service| *service /= drawn);
-        Self { scaled, classes, chunks, run }
+        let run = steady[used].iter().map(|services_s| run_of(services_s)).max().unwrap_or(SHORTEST_RUN);
+        Self { scaled, classes, chunks: chunks(&weighted, run), run }
     }
 
     /// The lowest level whose service times are drawn.
     pub(crate) fn lowest(levels: &[LevelLaw]) -> usize {
-        let count = |low: usize| -> usize { levels[low..].iter().map(|level| level.steady_s.len()).sum() };
+        let count = |low: usize| -> usize { levels[low..].iter().flat_map(LevelLaw::sizes).sum() };
         (0..levels.len()).rev().find(|&low| count(low) >= ENOUGH).unwrap_or(0)
     }
 
-    /// The place of a request from which a run begins.
-    fn start(&self, rng: &mut Rng) -> usize {
+    /// A chunk, and the place in it from which a run begins.
+    fn start(&self, rng: &mut Rng) -> (std::ops::Range<usize>, usize) {
         let share = unit(rng);
         let at = self.chunks.partition_point(|chunk| chunk.0 < share).min(self.chunks.len() - 1);
-        let range = &self.chunks[at].1;
-        range.start + (unit(rng) * range.len() as f64) as usize
+        let range = self.chunks[at].1.clone();
+        let start = range.start + (unit(rng) * range.len() as f64) as usize;
+        (range, start)
     }
 
-    /// Draws service times and classes, with a mean of `mean_s`.
+    /// Draws service times and classes, with a mean of `mean_s`. The end of a chunk is followed by its start, so that each chunk counts as
+    /// much as its weight says, and each of its service times as much as the others (Politis and Romano 1992).
     pub(crate) fn draw(&self, mean_s: f64, rng: &mut Rng, visits: &mut [Visit]) {
-        let n = self.scaled.len();
-        for run in visits.chunks_mut(self.run) {
-            let start = self.start(rng);
-            for (at, visit) in run.iter_mut().enumerate() {
-                let from = (start + at) % n;
-                visit.service_s = self.scaled[from] * mean_s;
-                visit.class = self.classes[from] as usize;
+        let (mut chunk, mut from, mut left) = (0..0, 0, 0);
+        for visit in visits {
+            if left == 0 {
+                (chunk, from) = self.start(rng);
+                left = run_in(chunk.len(), self.run);
             }
+            visit.service_s = self.scaled[from] * mean_s;
+            visit.class = self.classes[from] as usize;
+            from = if from + 1 < chunk.end { from + 1 } else { chunk.start };
+            left -= 1;
         }
     }
 
@@ -90,24 +93,23 @@ impl Services {
     }
 }
 
-/// The mean of what runs of this length draw, which begin in chunks by their weights and go on into the next chunks.
-fn mean_of_runs(scaled: &[f64], chunks: &[(f64, std::ops::Range<usize>)], run: usize) -> f64 {
-    let n = scaled.len();
-    let mut until = vec![0.0; n + 1];
-    for (at, service) in scaled.iter().enumerate() {
-        until[at + 1] = until[at] + service;
-    }
-    let of_run = |start: usize| {
-        let (rounds, end) = ((start + run) / n, (start + run) % n);
-        rounds as f64 * until[n] + until[end] - until[start]
+/// The length of a run in a chunk of this many service times: it has none of them twice.
+fn run_in(chunk: usize, run: usize) -> usize {
+    run.min(chunk)
+}
+
+/// Contiguous chunks of these weights and sizes with the cumulative probabilities of runs in them, so that a service time is drawn with a
+/// probability in proportion to the weight of its chunk.
+fn chunks(weighted: &[(f64, usize)], run: usize) -> Vec<(f64, std::ops::Range<usize>)> {
+    let (mut sum, mut start) = (0.0, 0);
+    let chunk = |&(weight, size): &(f64, usize)| {
+        sum += weight * size as f64 / run_in(size, run) as f64;
+        start += size;
+        (sum, start - size..start)
     };
-    let (mut mean, mut before) = (0.0, 0.0);
-    for (cumulative, chunk) in chunks {
-        let of_chunk = chunk.clone().map(of_run).sum::<f64>() / (run * chunk.len()) as f64;
-        mean += (cumulative - before) * of_chunk;
-        before = *cumulative;
-    }
-    mean
+    let mut chunks: Vec<_> = weighted.iter().map(chunk).collect();
+    chunks.iter_mut().for_each(|chunk| chunk.0 /= sum);
+    chunks
 }
 
 /// The number of service times after which they are as good as independent: twice the lag, in powers of two, at which they are hardly
@@ -181,20 +183,42 @@ impl Mix {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_mean_of_what_is_drawn_is_as_asked() {
-        // Chunks of other means and weights, and runs that are longer than a chunk.
-        let scaled: Vec<f64> =
-            (0..300).map(|at| if at < 100 { 3.0 } else { 1.0 + f64::from(at % 7) }).collect();
-        let chunks = vec![(0.6, 0..50), (0.7, 50..100), (0.75, 100..200), (1.0, 200..300)];
-        let drawn = mean_of_runs(&scaled, &chunks, 128);
-        let scaled: Vec<f64> = scaled.iter().map(|service| service / drawn).collect();
-        let services = Services { classes: vec![0; scaled.len()], scaled, chunks, run: 128 };
+    /// Service times with these weights and sizes of their chunks.
+    fn services(scaled: Vec<f64>, weighted: &[(f64, usize)], run: usize) -> Services {
+        Services { classes: vec![0; scaled.len()], scaled, chunks: chunks(weighted, run), run }
+    }
+
+    fn drawn_s(services: &Services, count: usize) -> Vec<f64> {
         let rng = &mut kendall_stats::random::stream(2, kendall_stats::random::Purpose::Sample, 0);
-        let mut visits = vec![Visit { arrival_s: 0.0, service_s: 0.0, class: 0 }; 128 * 20_000];
-        services.draw(0.5, rng, &mut visits);
-        let mean_s = visits.iter().map(|visit| visit.service_s).sum::<f64>() / visits.len() as f64;
-        assert!((mean_s - 0.5).abs() < 0.003, "{mean_s}");
+        let mut visits = vec![Visit { arrival_s: 0.0, service_s: 0.0, class: 0 }; count];
+        services.draw(1.0, rng, &mut visits);
+        visits.iter().map(|visit| visit.service_s).collect()
+    }
+
+    #[test]
+    fn chunks_count_as_much_as_their_weights_say() {
+        // Chunks of other means, weights and sizes, two of them shorter than a run.
+        let chunks = [(1.2, 50, 3.0), (0.2, 50, 7.0), (0.05, 200, 1.0), (0.25, 300, 4.0)];
+        let scaled: Vec<f64> = chunks.iter().flat_map(|chunk| vec![chunk.2; chunk.1]).collect();
+        let services = services(scaled, &chunks.map(|chunk| (chunk.0, chunk.1)), 128);
+        let weighted = |value: fn(f64) -> f64| -> f64 {
+            chunks.iter().map(|chunk| chunk.0 * chunk.1 as f64 * value(chunk.2)).sum()
+        };
+        let mean_s = kendall_stats::mean(&drawn_s(&services, 128 * 20_000));
+        let expected_s = weighted(|service_s| service_s) / weighted(|_| 1.0);
+        assert!((mean_s / expected_s - 1.0).abs() < 0.01, "{mean_s} {expected_s}");
+    }
+
+    /// The bootstrap leaves a chunk of little weight out, although runs before it end near it.
+    #[test]
+    fn runs_stay_in_their_chunk() {
+        let scaled: Vec<f64> = (0..300).map(f64::from).collect();
+        let drawn_s = drawn_s(&services(scaled, &[(1.0, 100), (0.0, 100), (1.0, 100)], 64), 64 * 1_000);
+        assert!(drawn_s.iter().all(|place| !(100.0..200.0).contains(place)));
+        for run in drawn_s.chunks(64) {
+            let in_order = |pair: &[f64]| [1.0, -99.0].contains(&(pair[1] - pair[0]));
+            assert!(run.windows(2).all(in_order), "{run:?}");
+        }
     }
 
     #[test]

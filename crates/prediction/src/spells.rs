@@ -14,17 +14,23 @@ const UNUSUAL: f64 = 2.0;
 const UNUSUAL_ALONE: f64 = 5.0;
 /// The standard deviation of a normal law over its median absolute deviation.
 const NORMAL: f64 = 1.4826;
+/// How many times as long as usual work takes in a second in which a full load has no answer. Such a pause delays the requests after it by
+/// a second, as if those of that second, which need one second at full load, took twice as long.
+const PAUSED: f64 = 2.0;
 
-/// How many times as long as usual the work took in each second of some loads, from its mean time in each. Part of the scatter of ordinary
-/// seconds is that of their requests, with this relative standard deviation; the seconds count for the rest, by which their speed differs
-/// (Efron and Morris 1975).
+/// How many times as long as usual the work took in each second of some loads, from its mean time in each: infinite for a second without an
+/// answer, and NaN for one without a request, which counts as usual. Part of the scatter of ordinary seconds is that of their requests,
+/// with this relative standard deviation; the seconds count for the rest, by which their speed differs (Efron and Morris 1975).
 pub(crate) fn slowness(loads: &[Vec<f64>], scatter_sd: f64) -> Vec<Vec<f64>> {
     let relative = |times_s: &Vec<f64>| -> Vec<f64> {
-        let usual_s = kendall_stats::median(times_s);
-        times_s.iter().map(|time_s| time_s / usual_s).collect()
+        let known_s: Vec<f64> = times_s.iter().copied().filter(|time_s| time_s.is_finite()).collect();
+        let usual_s = kendall_stats::median(&known_s);
+        let slower = |time_s: &f64| if time_s.is_infinite() { PAUSED } else { time_s / usual_s };
+        times_s.iter().map(slower).collect()
     };
     let loads: Vec<Vec<f64>> = loads.iter().map(relative).collect();
-    let deviations: Vec<f64> = loads.iter().flatten().map(|slower| (slower - 1.0).abs()).collect();
+    let known = loads.iter().flatten().filter(|slower| !slower.is_nan());
+    let deviations: Vec<f64> = known.map(|slower| (slower - 1.0).abs()).collect();
     let sd = NORMAL * kendall_stats::median(&deviations);
     let beyond = |slower: &f64| {
         let sds = (slower - 1.0) / sd;
@@ -36,7 +42,11 @@ pub(crate) fn slowness(loads: &[Vec<f64>], scatter_sd: f64) -> Vec<Vec<f64>> {
         let spells = beyond.windows(3).map(|three| {
             three[1].abs() > UNUSUAL_ALONE || three[1] * three[0] > 0.0 || three[1] * three[2] > 0.0
         });
-        let slower = |(slower, is_spell)| if is_spell { slower } else { 1.0 + differ * (slower - 1.0) };
+        let slower = |(slower, is_spell): (f64, bool)| match is_spell {
+            _ if slower.is_nan() => 1.0,
+            true => slower,
+            false => 1.0 + differ * (slower - 1.0),
+        };
         std::iter::zip(load, spells).map(slower).collect()
     };
     loads.into_iter().map(in_spells).collect()
@@ -137,6 +147,17 @@ mod tests {
             speeds(sd)
         );
         assert_eq!(speeds(0.2), [1.0; 20]);
+    }
+
+    #[test]
+    fn a_second_without_an_answer_is_lost_and_one_without_a_request_is_as_usual() {
+        let mut loads = loads();
+        loads[0][3] = f64::INFINITY;
+        loads[1][3] = f64::NAN;
+        let found = slowness(&loads, 0.0075);
+        assert_eq!((found[0][3], found[1][3]), (PAUSED, 1.0));
+        assert!((1.08..1.12).contains(&found[2][9]), "{:?}", found[2]);
+        assert!(found[0][4..].iter().chain(&found[1]).all(|slower| *slower == 1.0), "{found:?}");
     }
 
     #[test]

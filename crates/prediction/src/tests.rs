@@ -13,6 +13,7 @@ use crate::{
     Prediction, Predictor, Question,
 };
 
+mod known;
 mod machine;
 
 const SERVICE_S: f64 = 0.01;
@@ -357,6 +358,25 @@ fn where_the_capacity_makes_the_interval_wide_longer_loads_are_not_advised() {
         matches!(advised, Advice::SteadierCapacity { relative_sd } if (0.02..0.04).contains(&relative_sd)),
         "{advised:?}"
     );
+}
+
+/// The interval of a run that is too long to simulate is that of a shorter one, whose scatter a longer run does not make smaller.
+#[test]
+fn a_run_that_is_long_enough_already_is_not_advised_to_be_longer() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let capacity =
+        Capacity { per_s: truth.capacity_per_s(), relative_sd: 0.0, blocks: 10_000, requests: f64::INFINITY };
+    let predictor = Predictor::new(&truth.observed(Some(capacity), None), 1);
+    let rate_per_s = 0.95 * truth.capacity_per_s();
+    let advised = |requests: u64| predictor.predict(&Question::at(rate_per_s, requests)).unwrap().advice;
+    let planned_s = |requests: u64| requests as f64 / rate_per_s;
+    let short = advised(60_000);
+    assert!(
+        matches!(short, Some(Advice::LongerRun { duration_s }) if duration_s > planned_s(60_000)),
+        "{short:?}"
+    );
+    let long = advised(30_000_000);
+    assert!(!matches!(long, Some(Advice::LongerRun { .. })), "{long:?}");
 }
 
 /// A server that slows down as requests accumulate: closed populations show it, and a burst may then become an overload that lasts.

@@ -105,3 +105,21 @@ fn loads_of_a_slow_minute_count_at_the_speed_of_the_full_loads() {
     let found_s = service_s(&observed);
     assert!((found_s / SERVICE_S - 1.0).abs() < 0.02, "{found_s}");
 }
+
+/// A second without an answer has the throughput 0 and shows no speed; the other seconds of its load count as before.
+#[test]
+fn a_pause_lowers_the_capacity_of_its_load_and_nothing_else() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let mut observed = truth.observed(truth.measured_capacity(), None);
+    let computation_s: Vec<f64> = (0..20).map(|second| [1e-4, 1.2e-4][second % 2]).collect();
+    let gaps_s: Vec<f64> = computation_s.iter().map(|time_s| 100.0 * time_s).collect();
+    (observed.computation_s, observed.gaps_s) = (vec![computation_s; 2], vec![gaps_s; 2]);
+    let capacity = |observed: &Observed| observed.at_one_speed().unwrap().capacity().unwrap().per_s;
+    let without = (capacity(&observed), observed.slower(&[1.2e-4]).unwrap()[0]);
+    observed.gaps_s[0][9] = f64::INFINITY;
+    let with = (capacity(&observed), observed.slower(&[1.2e-4]).unwrap()[0]);
+    assert!((with.0 / without.0 - 39.0 / 40.0).abs() < 0.001, "{with:?} {without:?}");
+    assert!((with.1 / without.1 - 1.0).abs() < 0.001, "{with:?} {without:?}");
+    let found = Predictor::new(&observed, 1).predict(&Question::at(70.0, 20_000)).unwrap();
+    assert!(found.mean_s.value.is_finite(), "{found:?}");
+}
