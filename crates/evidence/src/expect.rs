@@ -238,7 +238,7 @@ impl FromStr for Measure {
 impl Measure {
     /// Reads a limit in one of the units that this can have.
     fn limit(self, text: &str) -> Option<f64> {
-        let (units, least): (&[(&str, f64)], f64) = match self {
+        let (units, least, most): (&[(&str, f64)], f64, f64) = match self {
             Self::Mean | Self::Quantile(_) => (
                 &[
                     ("ms", 1e-3),
@@ -252,14 +252,15 @@ impl Measure {
                 ],
                 // Response times are recorded in nanoseconds.
                 1e-9,
+                f64::MAX,
             ),
             Self::Throughput => return quantity::rate_per_s(text),
-            Self::Errors => (&[("%", 1e-2), ("", 1.0)], 0.0),
+            Self::Errors => (&[("%", 1e-2), ("", 1.0)], 0.0, 1.0),
         };
         let (number, scale) =
             units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
         let limit = number.trim().parse::<f64>().ok()? * scale;
-        (limit.is_finite() && limit >= least).then_some(limit)
+        (least..=most).contains(&limit).then_some(limit)
     }
 
     /// A value of it with its unit, and its interval where there is one.
@@ -297,7 +298,10 @@ impl fmt::Display for Expectation {
 
 /// A limit as one writes it: without digits that say nothing.
 fn short(measure: Measure, limit: f64) -> String {
-    let plain = |value: f64| ((value * 1e9).round() / 1e9).to_string();
+    // Numbers too large for a ninth digit after the point have no fraction.
+    let plain = |value: f64| {
+        Some((value * 1e9).round() / 1e9).filter(|it| it.is_finite()).unwrap_or(value).to_string()
+    };
     match measure {
         Measure::Mean | Measure::Quantile(_) => {
             let unit = TimeUnit::for_s(limit * (1.0 + 1e-9));
