@@ -1,5 +1,6 @@
 //! Accounts, presence and the keys of peers.
 
+use anyhow::Context;
 use clap::Args;
 use kendall_chat::password::Stretch;
 use serde::Serialize;
@@ -90,7 +91,8 @@ pub(crate) async fn login(user: &User, Login { place }: Login) -> anyhow::Result
 /// Makes an account at the server and keeps it in the profile; the account, and the password that was asked for.
 pub(crate) async fn make(user: &User, account: Account) -> anyhow::Result<(Account, Zeroizing<String>)> {
     user.profile.check_unused()?;
-    let account = Account { name: enforced(&account.name)?, ..account };
+    let name = enforced(&account.name).with_context(|| format!("cannot register {:?}", account.name))?;
+    let account = Account { name, ..account };
     let mut client = connect(&account).await?;
     let password = user.new_password()?;
     client.register(&account.name, &password, Stretch::default()).await.map_err(worded)?;

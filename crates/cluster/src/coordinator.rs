@@ -4,7 +4,7 @@
 //! logic runs in virtual time. The queue is a cache: a chunk is done when its candidates are reported, and not when its message
 //! is gone; and what the queue lost is published again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -285,12 +285,13 @@ impl Coordinator {
         if job.found.is_some() {
             return ReportAnswer::Closed;
         }
-        for range in &report.returned {
-            for start in job.overlapping(range) {
-                let chunk = job.chunks.get_mut(&start).expect("it overlaps");
-                chunk.attempt += 1;
-                chunk.publish((id, job.run), now, &mut self.effects);
-            }
+        // Many ranges of a report may lie in one chunk, which is published once.
+        let returned: BTreeSet<u64> =
+            report.returned.iter().flat_map(|range| job.overlapping(range)).collect();
+        for start in returned {
+            let chunk = job.chunks.get_mut(&start).expect("it overlaps");
+            chunk.attempt += 1;
+            chunk.publish((id, job.run), now, &mut self.effects);
         }
         ReportAnswer::Recorded
     }

@@ -143,8 +143,9 @@ fn a_profile_has_the_stacks_of_child_processes() {
     if !kendall_testbed::has_peer("timeout", "--version") {
         return;
     }
-    // Its parent waits for it all the while, and ends it.
-    let mut parent = Command::new("timeout").args(["2", "sh", "-c", "while :; do :; done"]).spawn().unwrap();
+    // Its parent waits for it all the while, and ends it. It rests, because other tests measure meanwhile.
+    let works = "while sleep 0.02; do i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done; done";
+    let mut parent = Command::new("timeout").args(["2", "sh", "-c", works]).spawn().unwrap();
     thread::sleep(Duration::from_millis(200));
     let target = Target { role: Role::Server, pid: parent.id(), children: Children::Watched };
     let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();

@@ -62,12 +62,13 @@ fn a_second_order_to_start_is_refused_and_the_load_goes_on() {
     let _agent = Agent::start(&nats.url(), "a", &server.address.to_string());
     let fleet = gather(&nats.url(), 1).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let again = runtime.block_on(async {
+    let (client, orders) = runtime.block_on(async {
         let client = async_nats::connect(nats.url()).await.unwrap();
         let orders = client.subscribe("kendall.agent.*").await.unwrap();
         client.flush().await.unwrap();
-        tokio::spawn(start_again(client, orders))
+        (client, orders)
     });
+    let again = runtime.spawn(start_again(client, orders));
     let plan = Plan::lasting(Arrivals::poisson(200.0), Duration::from_secs(1), 5);
     let (summary, _) = load(&fleet, &server.target(), &plan, 1).unwrap();
     assert_eq!(summary.count(Outcome::Answered), summary.sent);

@@ -57,6 +57,7 @@ struct Books {
 
 impl Books {
     fn take(&mut self, effects: Vec<Effect>) {
+        let mut published = RangeSet::default();
         for effect in effects {
             match effect {
                 Effect::Record { tested, found, .. } => {
@@ -86,6 +87,8 @@ impl Books {
                             .values()
                             .any(|chunk| chunk.start <= range.start && range.end <= chunk.end)
                     );
+                    let width = range.end - range.start;
+                    assert_eq!(published.insert(range), width, "a report publishes a chunk once");
                 }
                 Effect::Purge(_) | Effect::Cancel(..) | Effect::RenewConsumers => {}
             }
