@@ -97,7 +97,7 @@ fn isolated() -> Command {
     command
 }
 
-/// A command that measures for a tenth of its time, between one and two seconds, and searches for twelve.
+/// A command that measures for a tenth of its time, between one and four seconds, and searches for twelve.
 fn shortened(command: &str) -> String {
     let command = &command.replacen("kendall peak ", "kendall peak --budget 12s ", 1);
     let words: Vec<&str> = command.split(' ').collect();
@@ -105,7 +105,7 @@ fn shortened(command: &str) -> String {
     let is_long = |word: &str| word.ends_with(['s', 'm']) && !word.ends_with("ms");
     let short = |word: &str| {
         let seconds = word.strip_suffix('s').and_then(|seconds| seconds.parse::<u64>().ok());
-        format!("{}s", seconds.map_or(1, |seconds| (seconds / 10).clamp(1, 2)))
+        format!("{}s", seconds.map_or(1, |seconds| (seconds / 10).clamp(1, 4)))
     };
     let word = |(at, word): (usize, &str)| match is_length(at) && is_long(word) {
         true => short(word),
