@@ -12,6 +12,7 @@ use std::process;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -196,20 +197,28 @@ async fn start_wireguard(
     let public = fs::read_to_string(keys.join(format!("wireguard-{other}.pub")));
     let public = public.map_err(|error| format!("cannot read the key of WireGuard's other end: {error}"))?;
     let allowed = format!("{}/32", tunnel.inside(other_host));
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let mut set = Command::new("wg");
-        set.args(["set", &device, "private-key"]).arg(keys.join(format!("wireguard-{end}")));
-        // Settings of the device come before the peer, settings of the peer after it.
-        let (of_device, of_peer) = if end == SERVER { (more, &[][..]) } else { (&[][..], more) };
-        set.args(of_device).args(["peer", public.trim(), "allowed-ips", &allowed]).args(of_peer);
-        match run(&mut set, "wireguard-tools").await {
-            Ok(_) => break,
-            Err(why) if Instant::now() > until => return Err(why),
-            Err(_) => sleep(RETRY).await,
-        }
-    }
+    await_control(&device).await?;
+    let mut set = Command::new("wg");
+    set.args(["set", &device, "private-key"]).arg(keys.join(format!("wireguard-{end}")));
+    // Settings of the device come before the peer, settings of the peer after it.
+    let (of_device, of_peer) = if end == SERVER { (more, &[][..]) } else { (&[][..], more) };
+    set.args(of_device).args(["peer", public.trim(), "allowed-ips", &allowed]).args(of_peer);
+    run(&mut set, "wireguard-tools").await?;
     ip(&format!("address add {}/24 dev {device}", tunnel.inside(host)))?;
     ip(&format!("link set {device} mtu {WIREGUARD_MTU} up"))?;
     Ok(child)
+}
+
+/// Waits until `wireguard-go` takes commands. Asked earlier, `wg` can find its socket bound but not yet listening, and removes it as
+/// one that an earlier program left; the device could then never be set up.
+async fn await_control(device: &str) -> Result<(), String> {
+    let socket = format!("/var/run/wireguard/{device}.sock");
+    let until = Instant::now() + PATIENCE;
+    while let Err(error) = UnixStream::connect(&socket).await {
+        if Instant::now() > until {
+            return Err(format!("wireguard-go takes no commands at {socket}: {error}"));
+        }
+        sleep(RETRY).await;
+    }
+    Ok(())
 }
