@@ -7,6 +7,7 @@
 //!
 //! This crate neither measures nor computes answers.
 
+mod bounded;
 mod build;
 mod folder;
 #[cfg(any(test, feature = "fuzz"))]
@@ -20,6 +21,7 @@ pub mod origin;
 mod points;
 pub mod series;
 mod table;
+mod thrift;
 mod trial;
 
 pub use build::Build;

@@ -1,23 +1,29 @@
 //! Reads Parquet tables of other tools, such as those of `DataFrame.to_parquet` of pandas, as JSON: an object for each row.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
-use std::panic::catch_unwind;
+use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use kendall_record::RecordError;
-use parquet::errors::Result as ParquetResult;
+use parquet::basic::Repetition;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use parquet::schema::types::Type;
 use serde_json::{Map, Value};
 
+use crate::bounded::{self, Size};
+
 /// A table with more rows holds requests rather than points.
-const MOST_ROWS: i64 = 100_000;
+const MOST_ROWS: u64 = 100_000;
+/// The most bytes of the rows as JSON.
+const MOST_TEXT: usize = 32 << 20;
 
 /// The rows of a file as a JSON list of objects; `None` where the file is not Parquet.
 ///
 /// # Errors
-/// Fails where the file cannot be read, is damaged, has an unsupported compression, or has too many rows.
+/// Fails where the file cannot be read, is damaged, has an unsupported compression, has lists in its rows, or has too many rows.
 pub fn points(path: &Path) -> Result<Option<String>, RecordError> {
     // A pipe or a device cannot hold such a table, and reading its beginning would consume it.
     if !path.is_file() {
@@ -28,37 +34,49 @@ pub fn points(path: &Path) -> Result<Option<String>, RecordError> {
     if file.read_exact(&mut magic).is_err() || magic != *b"PAR1" {
         return Ok(None);
     }
-    file.rewind().map_err(RecordError::read(path))?;
-    let damaged =
-        |why| RecordError::Format { path: path.into(), what: "a table of points that can be read", why };
-    // The library panics at some damage. Its state is not used after that.
-    match catch_unwind(|| rows(file)) {
-        Ok(Ok(rows)) => Ok(Some(Value::Array(rows).to_string())),
-        Ok(Err(error)) => {
-            let hint = if error.to_string().contains("feature") {
-                "; write it with compression=\"snappy\" or none"
-            } else {
-                ""
-            };
-            Err(damaged(format!("{error}{hint}")))
+    match bounded::read(path, "a table of points that can be read", few_enough, rows) {
+        Err(RecordError::Format { path, what, why }) if why.contains("feature") => {
+            let why = format!("{why}; write it with compression=\"snappy\" or none");
+            Err(RecordError::Format { path, what, why })
         }
-        Err(_) => Err(damaged("it is damaged".to_owned())),
+        rows => rows.map(Some),
     }
 }
 
-fn rows(file: File) -> ParquetResult<Vec<Value>> {
-    let reader = SerializedFileReader::new(file)?;
-    let count = reader.metadata().file_metadata().num_rows();
-    if count > MOST_ROWS {
-        let why = format!("it has {count} rows, and a row is a load, not a request");
-        return Err(parquet::errors::ParquetError::General(why));
+fn few_enough(size: Size) -> ParquetResult<()> {
+    if size.rows > MOST_ROWS {
+        return Err(general(format!("it has {} rows, and a row is a load, not a request", size.rows)));
     }
-    let object = |row: ParquetResult<parquet::record::Row>| {
+    Ok(())
+}
+
+fn general(why: String) -> ParquetError {
+    ParquetError::General(why)
+}
+
+fn rows(reader: &SerializedFileReader<File>) -> ParquetResult<String> {
+    let columns = reader.metadata().file_metadata().schema().get_fields();
+    let is_list = |column: &&Arc<Type>| {
+        !column.is_primitive() || column.get_basic_info().repetition() == Repetition::REPEATED
+    };
+    if let Some(column) = columns.iter().find(is_list) {
+        return Err(general(format!("{} has several values in a row", column.name())));
+    }
+    let mut text = "[".to_owned();
+    for row in reader.get_row_iter(None)? {
         let row = row?;
         let cells = row.get_column_iter().map(|(name, field)| (name.clone(), value(field)));
-        Ok(Value::Object(cells.collect::<Map<String, Value>>()))
-    };
-    reader.get_row_iter(None)?.map(object).collect()
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text += &Value::Object(cells.collect::<Map<String, Value>>()).to_string();
+        // Equal texts are once in the file, and here once for each row.
+        if text.len() > MOST_TEXT {
+            return Err(general(format!("its rows take more than {MOST_TEXT} bytes")));
+        }
+    }
+    text.push(']');
+    Ok(text)
 }
 
 /// A cell; a value that is not a number keeps its text.
@@ -89,8 +107,8 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-    use parquet::file::writer::SerializedFileWriter;
+    use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
+    use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
     use parquet::schema::parser::parse_message_type;
 
     fn write(path: &Path) {
@@ -99,20 +117,51 @@ mod tests {
         let mut writer =
             SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::default()).unwrap();
         let mut group = writer.next_row_group().unwrap();
+        column::<Int64Type>(&mut group, &[10, 20], None);
+        column::<DoubleType>(&mut group, &[5.5], Some(&[1, 0]));
+        column::<ByteArrayType>(&mut group, &["a".into(), "b".into()], None);
+        group.close().unwrap();
+        writer.close().unwrap();
+    }
+
+    fn column<T: DataType>(
+        group: &mut SerializedRowGroupWriter<'_, File>,
+        values: &[T::T],
+        present: Option<&[i16]>,
+    ) {
         let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<Int64Type>().write_batch(&[10, 20], None, None).unwrap();
+        column.typed::<T>().write_batch(values, present, None).unwrap();
         column.close().unwrap();
+    }
+
+    /// The error of a table with one column of texts.
+    fn refused(schema: &str, rows: usize, text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("points.parquet");
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut writer =
+            SerializedFileWriter::new(File::create(&file).unwrap(), schema, Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let repeated = text.is_empty().then(|| vec![0; rows]);
         let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<DoubleType>().write_batch(&[5.5], Some(&[1, 0]), None).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        column
-            .typed::<ByteArrayType>()
-            .write_batch(&[ByteArray::from("a"), ByteArray::from("b")], None, None)
-            .unwrap();
+        let (texts, present) = (vec![text.into(); rows], vec![1; rows]);
+        column.typed::<ByteArrayType>().write_batch(&texts, Some(&present), repeated.as_deref()).unwrap();
         column.close().unwrap();
         group.close().unwrap();
         writer.close().unwrap();
+        points(&file).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_table_of_loads_is_refused_before_it_takes_memory() {
+        let text = "message points { OPTIONAL BYTE_ARRAY name (STRING); }";
+        let error = refused(text, 100_001, "x");
+        assert!(error.contains("it has 100001 rows, and a row is a load"), "{error}");
+        // 40 MB, in a file of 1 kB.
+        let error = refused(text, 40_000, &"x".repeat(1000));
+        assert!(error.contains("its rows take more than 33554432 bytes"), "{error}");
+        let error = refused("message points { REPEATED BYTE_ARRAY name (STRING); }", 3, "");
+        assert!(error.contains("name has several values in a row"), "{error}");
     }
 
     #[test]

@@ -8,12 +8,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
@@ -25,12 +23,20 @@ use parquet::schema::types::{ColumnPath, PrimitiveTypeBuilder, Type};
 use kendall_files::Replacement;
 use kendall_record::RecordError;
 
+use crate::bounded;
+
 /// The first column: nanoseconds since the start of the trial.
 const TIME: &str = "time_ns";
 /// The key under which the file describes its rows and quantities.
 const ABOUT: &str = "about";
 /// The number of rows that are buffered in memory.
 const GROUP_ROWS: usize = 1 << 16;
+/// A page of 20,000 equal values, the most that is written, takes more than 40 bytes.
+const CELLS_PER_BYTE: u64 = 512;
+/// The cells of a table that is read, which take 4 GiB of memory.
+const MOST_CELLS: u64 = 1 << 28;
+/// The longest label that is read, in bytes: the file has equal labels once, but each row is looked up.
+const LONGEST_LABEL: usize = 4096;
 
 /// The layout of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,13 +215,7 @@ impl Series {
     /// # Errors
     /// Fails where the file cannot be read or is not such a table.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let file = File::open(path).map_err(RecordError::read(path))?;
-        let damaged = |why| RecordError::Format { path: path.into(), what: "a table of samples", why };
-        // The library panics at some damage. Its state is not used after that.
-        match catch_unwind(|| read_table(file)) {
-            Ok(table) => table.map_err(|error| damaged(error.to_string())),
-            Err(_) => Err(damaged("it is damaged".to_owned())),
-        }
+        bounded::read(path, "a table of samples", |size| size.within(CELLS_PER_BYTE, MOST_CELLS), read_table)
     }
 
     /// The number of rows.
@@ -323,9 +323,8 @@ fn column<T: DataType>(
     column.close()
 }
 
-fn read_table(file: File) -> ParquetResult<Series> {
-    let reader = SerializedFileReader::new(file)?;
-    let mut series = Series::new(read_layout(&reader)?);
+fn read_table(reader: &SerializedFileReader<File>) -> ParquetResult<Series> {
+    let mut series = Series::new(read_layout(reader)?);
     for index in 0..reader.num_row_groups() {
         read_group(&*reader.get_row_group(index)?, &mut series)?;
     }
@@ -355,36 +354,26 @@ fn read_layout(reader: &SerializedFileReader<File>) -> ParquetResult<Layout> {
 }
 
 fn read_group(group: &dyn RowGroupReader, series: &mut Series) -> ParquetResult<()> {
-    let (times, _) = read_column::<Int64Type>(group, 0)?;
+    let (times, _) = bounded::column::<Int64Type>(group, 0)?;
     series.time_ns.extend(times);
     let labels = series.labels.len();
     for at in 0..labels {
-        let (texts, _) = read_column::<ByteArrayType>(group, 1 + at)?;
+        let (texts, _) = bounded::column::<ByteArrayType>(group, 1 + at)?;
         for text in texts {
+            if text.len() > LONGEST_LABEL {
+                return Err(ParquetError::General(format!("a label has {} bytes", text.len())));
+            }
             let place = series.place(text.as_utf8()?);
             series.labels[at].push(place);
         }
     }
     for at in 0..series.values.len() {
-        let (values, present) = read_column::<DoubleType>(group, 1 + labels + at)?;
+        let (values, present) = bounded::column::<DoubleType>(group, 1 + labels + at)?;
         let mut values = values.into_iter();
         let present = present.into_iter();
         series.values[at].extend(present.map(|present| if present == 1 { values.next() } else { None }));
     }
     Ok(())
-}
-
-/// The values of a column, and for an optional column whether each row has one.
-fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> ParquetResult<(Vec<T::T>, Vec<i16>)> {
-    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    let (mut values, mut present) = (Vec::new(), Vec::new());
-    let mut column = get_typed_column_reader::<T>(group.get_column_reader(at)?);
-    let (read, ..) = column.read_records(rows, Some(&mut present), None, &mut values)?;
-    if read == rows {
-        Ok((values, present))
-    } else {
-        Err(ParquetError::EOF("a column is cut off".to_owned()))
-    }
 }
 
 #[cfg(test)]
@@ -478,5 +467,17 @@ mod tests {
         crate::table::write(File::create(&path).unwrap(), &[]).unwrap();
         let message = Series::read(&path).unwrap_err().to_string();
         assert!(message.contains("is not a table of samples"), "{message}");
+    }
+
+    #[test]
+    fn a_label_longer_than_any_name_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("series.parquet");
+        for (length, is_read) in [(LONGEST_LABEL, true), (LONGEST_LABEL + 1, false)] {
+            let mut writer = SeriesWriter::create(&path, layout()).unwrap();
+            writer.append(5, &["server", &"x".repeat(length)], &[None, None]).unwrap();
+            writer.finish(0).unwrap();
+            assert_eq!(Series::read(&path).is_ok(), is_read, "{length}");
+        }
     }
 }

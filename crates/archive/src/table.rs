@@ -4,12 +4,10 @@
 
 use std::fs::File;
 use std::io;
-use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::Compression;
-use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
@@ -21,6 +19,8 @@ use parquet::schema::parser::parse_message_type;
 use kendall_files::Output;
 use kendall_record::RecordError;
 use kendall_record::{Outcome, RequestRow};
+
+use crate::bounded;
 
 /// The columns; [`write_group`] and [`read_group`] use them in this order.
 const SCHEMA: &str = "message requests {
@@ -55,13 +55,8 @@ pub(crate) fn write(file: File, rows: &[RequestRow]) -> io::Result<()> {
 }
 
 pub(crate) fn read(path: &Path) -> std::result::Result<Vec<RequestRow>, RecordError> {
-    let file = File::open(path).map_err(RecordError::read(path))?;
-    let damaged = |why| RecordError::Format { path: path.into(), what: "a table of requests", why };
-    // The library panics at some damage, such as a negative length. Its state is not used after that.
-    match catch_unwind(|| read_rows(file)) {
-        Ok(rows) => rows.map_err(|error| damaged(error.to_string())),
-        Err(_) => Err(damaged("it is damaged".to_owned())),
-    }
+    // Indices and instants differ, so a row of 15 cells takes more than four bytes.
+    bounded::read(path, "a table of requests", |size| size.within(4, u64::MAX), read_rows)
 }
 
 fn write_rows(file: File, rows: &[RequestRow]) -> Result<()> {
@@ -210,8 +205,7 @@ fn column<T: DataType>(group: &mut Group<'_>, values: &[T::T], present: Option<&
     column.close()
 }
 
-fn read_rows(file: File) -> Result<Vec<RequestRow>> {
-    let reader = SerializedFileReader::new(file)?;
+fn read_rows(reader: &SerializedFileReader<File>) -> Result<Vec<RequestRow>> {
     let schema = reader.metadata().file_metadata().schema();
     let (expected, earlier) = (parse_message_type(SCHEMA)?, parse_message_type(&SCHEMA.replace(FIXED, ""))?);
     if schema != &expected && schema != &earlier {
@@ -268,26 +262,13 @@ fn outcome(name: &ByteArray) -> Result<Outcome> {
 }
 
 fn read_required<T: DataType>(group: &dyn RowGroupReader, at: usize) -> Result<Vec<T::T>> {
-    read_column::<T>(group, at).map(|(values, _)| values)
+    bounded::column::<T>(group, at).map(|(values, _)| values)
 }
 
 fn read_optional(group: &dyn RowGroupReader, at: usize) -> Result<Vec<Option<i64>>> {
-    let (values, present) = read_column::<Int64Type>(group, at)?;
+    let (values, present) = bounded::column::<Int64Type>(group, at)?;
     let mut values = values.into_iter();
     Ok(present.into_iter().map(|present| if present == 1 { values.next() } else { None }).collect())
-}
-
-/// The values of a column, and for an optional column whether each row has one.
-fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> Result<(Vec<T::T>, Vec<i16>)> {
-    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    let (mut values, mut present) = (Vec::new(), Vec::new());
-    let mut column = get_typed_column_reader::<T>(group.get_column_reader(at)?);
-    let (read, _, _) = column.read_records(rows, Some(&mut present), None, &mut values)?;
-    if read == rows {
-        Ok((values, present))
-    } else {
-        Err(ParquetError::EOF("a column is cut off".to_owned()))
-    }
 }
 
 #[cfg(test)]
