@@ -298,9 +298,10 @@ impl fmt::Display for Expectation {
 
 /// A limit as one writes it: without digits that say nothing.
 fn short(measure: Measure, limit: f64) -> String {
-    // Numbers too large for a ninth digit after the point have no fraction.
     let plain = |value: f64| {
-        Some((value * 1e9).round() / 1e9).filter(|it| it.is_finite()).unwrap_or(value).to_string()
+        let (exact, rounded) = (value.to_string(), format!("{value:.9}"));
+        let rounded = rounded.trim_end_matches('0').trim_end_matches('.');
+        if rounded.len() < exact.len() { rounded.to_owned() } else { exact }
     };
     match measure {
         Measure::Mean | Measure::Quantile(_) => {
