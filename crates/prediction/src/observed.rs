@@ -179,6 +179,8 @@ pub(crate) struct Queue {
     requests: f64,
 }
 
+/// The relative noise of the throughput of a closed population, measured for seconds.
+pub(crate) const POPULATION_SD: f64 = 0.05;
 /// A fall of the throughput under a long queue, where there is one, is about as large as this, as a logarithm. Measured: 12 % to 20 %.
 const USUAL_FALL: f64 = 0.15;
 
@@ -318,6 +320,11 @@ impl Observed {
         self.queues.push(Queue { users, longer: kendall_stats::mean(&logs), measured, requests });
         self.queues.sort_by_key(|queue| queue.users);
         self
+    }
+
+    /// The throughput of a closed population of this many users.
+    pub(crate) fn throughput_per_s(&self, users: u32) -> Option<f64> {
+        self.closed.iter().find(|population| population.0 == users).map(|population| population.1)
     }
 
     /// The relative standard deviation between measurements of the capacity.

@@ -11,7 +11,7 @@ use rand_distr::{Distribution as _, Exp1, StandardNormal};
 
 use crate::candidate::Candidate;
 use crate::law::{Fitted, Path, SteadyServices};
-use crate::observed::{Full, Level, Observed};
+use crate::observed::{Full, Level, Observed, POPULATION_SD};
 use crate::order::Order;
 use crate::present::drawn_queues;
 use crate::score::{Scores, scores};
@@ -30,8 +30,6 @@ const POSSIBLE: f64 = 15.0;
 /// What a station costs more that has another number to choose, a limit or a curve, as Akaike (1974) charges two for each of twice the
 /// logarithm of the likelihood, and once more for the three limits that are tried.
 const FREEDOM: f64 = 2.0;
-/// The relative noise of the throughput of a closed population, measured for seconds.
-const POPULATION_SD: f64 = 0.05;
 /// The speed of a machine is never steadier than this from one minute to the next.
 const LEAST_SPEED_SD: f64 = 0.003;
 

@@ -8,19 +8,29 @@ use kendall_evidence::Visit;
 use kendall_stats::random::{Rng, unit};
 use rand_distr::{Distribution as _, StandardNormal};
 
-use crate::observed::{Observed, Queue};
+use crate::observed::{Observed, POPULATION_SD, Queue};
 use crate::points::interpolated;
 
 /// How many times as long service takes in populations larger than that of the full loads, as drawn: requests present, ascending, and
-/// times. Empty without any such population.
+/// times. Empty without any such population. Where service takes longer in a long queue, populations in between, measured for seconds, show
+/// from how many on.
 pub(crate) fn drawn_queues(observed: &Observed, scv: f64, rng: &mut Rng) -> Vec<(f64, f64)> {
+    let Some(first) = observed.queues.first() else { return Vec::new() };
     let (share, noise) = (unit(rng), StandardNormal.sample(rng));
-    let point = |queue: &Queue| (f64::from(queue.users), queue.longer(scv, share, noise));
-    let full = observed.full_users.map(|users| (f64::from(users), 1.0));
-    full.into_iter()
-        .filter(|_| !observed.queues.is_empty())
-        .chain(observed.queues.iter().map(point))
-        .collect()
+    let longest = first.longer(scv, share, noise);
+    let mut times: Vec<_> = observed.full_users.map(|users| (f64::from(users), 1.0)).into_iter().collect();
+    let full = observed.full_users.and_then(|users| Some((users, observed.throughput_per_s(users)?)));
+    if let Some((full_users, full_per_s)) = full.filter(|_| longest > 1.0) {
+        let between = full_users + 1..first.users;
+        for (users, per_s) in observed.closed.iter().filter(|population| between.contains(&population.0)) {
+            let noise: f64 = StandardNormal.sample(rng);
+            let longer = full_per_s / per_s * libm::exp(POPULATION_SD * noise);
+            times.push((f64::from(*users), longer.clamp(1.0, longest)));
+        }
+    }
+    let queue = |queue: &Queue| (f64::from(queue.users), queue.longer(scv, share, noise));
+    times.extend(observed.queues.iter().map(queue));
+    times
 }
 
 /// Changes the service of visits by the number that they find, at this many servers with a mean service time of `service_s`. `times` has

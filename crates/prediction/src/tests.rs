@@ -408,6 +408,21 @@ fn a_throughput_that_falls_with_a_long_queue_makes_the_interval_reach_the_overlo
     assert!(highest_s(1.33) > 10.0 * highest_s(1.0), "{} {}", highest_s(1.33), highest_s(1.0));
 }
 
+/// Where throughput falls with a long queue, a population in between shows whether a short queue suffices.
+#[test]
+fn a_throughput_that_falls_early_makes_an_overload_likelier() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let highest_s = |per_s_of_32: f64| {
+        let observed = truth.observed(truth.measured_capacity(), None).with_queue(512, &[1.15; 2], 5_000.0);
+        let mut observed = observed.with_populations(&[(8, 100.0), (32, per_s_of_32)]);
+        observed.full_users = Some(8);
+        let found = Predictor::new(&observed, 1).predict(&Question::at(92.0, 20_000)).unwrap();
+        found.mean_s.interval.unwrap().1
+    };
+    let (early, late) = (highest_s(87.0), highest_s(100.0));
+    assert!(early > 5.0 * late, "{early} {late}");
+}
+
 /// A server that wakes up once for all that wait: alone it serves 100/s, and with 64 present 150/s. At 127.5/s it is steady although service
 /// at the mean number present of a server of constant speed would take longer than there is time.
 #[test]

@@ -31,6 +31,8 @@ const REPEATS: u32 = 2;
 /// A predicted load is repeated if work took longer than in the full loads, or less time, by more than this share, which makes a mean at
 /// 93 % of the capacity wrong by 14 %.
 const OTHER_SPEED: f64 = 0.01;
+/// The speed changes within minutes, so a further repetition would have about that of the first.
+const REPEATS_FOR_SPEED: u32 = 1;
 /// A burst or a slow spell leaves as many requests as arrive in this time, in seconds; whether the server then recovers depends on what it
 /// still sustains.
 const QUEUE_S: f64 = 0.5;
@@ -247,7 +249,9 @@ impl<'a> Series<'a> {
             }
             let why = match disturbance {
                 (true, _) => "other programs disturbed it",
-                (false, other) if other > OTHER_SPEED => "the processors had another speed",
+                (false, other) if other > OTHER_SPEED && attempt < REPEATS_FOR_SPEED => {
+                    "the processors had another speed"
+                }
                 _ => break,
             };
             if attempt < REPEATS {
