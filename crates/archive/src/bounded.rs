@@ -38,7 +38,7 @@ impl Size {
     pub(crate) fn within(self, cells_per_byte: u64, most_cells: u64) -> Result<()> {
         let possible = self.length.saturating_mul(cells_per_byte).clamp(1 << 16, most_cells);
         if self.cells > possible {
-            return Err(claims(&format!("{} rows, too many for its length", self.rows)));
+            return Err(refused(format!("it claims to have {} rows, too many for its length", self.rows)));
         }
         Ok(())
     }
@@ -69,7 +69,8 @@ fn open(file: File, possible: fn(Size) -> Result<()>) -> Result<SerializedFileRe
     let groups = reader.metadata().row_groups();
     let mut size = Size { rows: 0, cells: 0, length };
     for group in groups {
-        let rows = u64::try_from(group.num_rows()).map_err(|_| claims("fewer rows than none"))?;
+        let rows =
+            u64::try_from(group.num_rows()).map_err(|_| refused("it has a negative number of rows"))?;
         size.rows = size.rows.saturating_add(rows);
         size.cells = size.cells.saturating_add(rows.saturating_mul(group.num_columns() as u64));
     }
@@ -78,7 +79,7 @@ fn open(file: File, possible: fn(Size) -> Result<()>) -> Result<SerializedFileRe
     for column in groups.iter().flat_map(|group| group.columns()) {
         let (start, length) = column.byte_range();
         // Columns have no bytes in common, so checking them takes no longer than reading the file.
-        left = left.checked_sub(length).ok_or_else(|| claims("columns longer than the file"))?;
+        left = left.checked_sub(length).ok_or_else(|| refused("its columns are longer than the file"))?;
         // The library refuses other compressions.
         if matches!(column.compression(), Compression::SNAPPY | Compression::UNCOMPRESSED) {
             check_pages(&bytes(&file, start, length)?)?;
@@ -89,12 +90,12 @@ fn open(file: File, possible: fn(Size) -> Result<()>) -> Result<SerializedFileRe
 
 /// The schema is a list of elements, of which some claim to contain the next ones.
 fn check_schema(file: &File, length: u64) -> Result<()> {
-    let short = || claims("a footer longer than the file");
+    let short = || refused("its footer is longer than the file");
     let tail = bytes(file, length.checked_sub(TAIL).ok_or_else(short)?, TAIL)?;
     let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
     let start = length.checked_sub(TAIL + footer).ok_or_else(short)?;
     let bytes = bytes(file, start, footer)?;
-    let damaged = || claims("a schema that it does not have");
+    let damaged = || refused("its schema is damaged");
     let footer = Reader(&bytes).fields().ok_or_else(damaged)?;
     let Some(Value::List(elements)) = footer.get(2) else { return Err(damaged()) };
     for element in elements {
@@ -112,28 +113,31 @@ fn check_pages(mut column: &[u8]) -> Result<()> {
     while !column.is_empty() {
         let mut reader = Reader(column);
         let header = reader.fields().filter(has_kinds_of_page);
-        let header = header.ok_or_else(|| claims("a page that it does not have"))?;
+        let header = header.ok_or_else(|| refused("the header of a page is damaged"))?;
         let data = checked_data(&header)?;
-        column = reader.0.get(data..).ok_or_else(|| claims("a page longer than its column"))?;
+        column = reader.0.get(data..).ok_or_else(|| refused("a page is longer than its column"))?;
     }
     Ok(())
 }
 
 /// The length of a page's data, where its claims can be true.
 fn checked_data(header: &Fields) -> Result<usize> {
-    let number = |fields: &Fields, id| fields.whole(id).ok_or_else(|| claims("a page without a number"));
+    let number =
+        |fields: &Fields, id| fields.whole(id).ok_or_else(|| refused("the header of a page lacks a number"));
     let (size, compressed) = (number(header, 2)?, number(header, 3)?);
     if !(0..=compressed.saturating_mul(MOST_EXPANSION)).contains(&size) {
-        return Err(claims(&format!("{size} bytes compressed into {compressed}")));
+        return Err(refused(format!("a page claims to have {size} bytes, compressed into {compressed}")));
     }
     for (id, encoding) in [(5, 2), (7, 2), (8, 4)] {
         let Some(Value::Fields(page)) = header.get(id) else { continue };
         if !ENCODINGS.contains(&number(page, encoding)?) {
-            return Err(ParquetError::General("it has an encoding that is not read here".to_owned()));
+            return Err(refused(
+                "it has an encoding that kendall does not read; write it with plain or dictionary encoding",
+            ));
         }
         // A value of a dictionary takes a byte or more.
         if id == 7 && !(0..=size).contains(&number(page, 1)?) {
-            return Err(claims("a dictionary longer than its page"));
+            return Err(refused("a dictionary claims to have more values than bytes"));
         }
     }
     Ok(usize::try_from(compressed)?)
@@ -156,15 +160,15 @@ fn bytes(file: &File, start: u64, length: u64) -> Result<Vec<u8>> {
     let inside =
         start.checked_add(length).is_some_and(|end| file.metadata().is_ok_and(|file| end <= file.len()));
     if !inside {
-        return Err(claims("parts beyond its end"));
+        return Err(refused("a part of it lies beyond its end"));
     }
     let mut bytes = vec![0; usize::try_from(length)?];
     file.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
 }
 
-fn claims(what: &str) -> ParquetError {
-    ParquetError::General(format!("it claims to have {what}"))
+fn refused(why: impl Into<String>) -> ParquetError {
+    ParquetError::General(why.into())
 }
 
 /// The values of a column, and for an optional column whether each row has one.
@@ -211,14 +215,14 @@ mod tests {
         let more_than_int32 = vec![0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f];
         let as_text = vec![0x18, 1, b'x'];
         for (wrong, why) in [
-            (page(more_than_int32.clone(), 9, values(), 0, 9), "2147483647 bytes compressed into 9"),
-            (page(size(), 2, values(), 0, 2), "50 bytes compressed into 2"),
+            (page(more_than_int32.clone(), 9, values(), 0, 9), "2147483647 bytes, compressed into 9"),
+            (page(size(), 2, values(), 0, 2), "50 bytes, compressed into 2"),
             (page(vec![0x15, 99], 9, values(), 0, 9), "-50 bytes"),
-            (page(size(), 10, values(), 0, 9), "a page longer than its column"),
-            (page(size(), 9, more_than_int32, 0, 9), "a dictionary longer than its page"),
-            (page(size(), 9, values(), 6, 9), "an encoding that is not read here"),
-            (page(as_text, 9, values(), 0, 9), "a page that it does not have"),
-            (page(size(), 9, values(), 0, 9)[..9].to_vec(), "a page that it does not have"),
+            (page(size(), 10, values(), 0, 9), "a page is longer than its column"),
+            (page(size(), 9, more_than_int32, 0, 9), "a dictionary claims to have more values than bytes"),
+            (page(size(), 9, values(), 6, 9), "write it with plain or dictionary encoding"),
+            (page(as_text, 9, values(), 0, 9), "the header of a page is damaged"),
+            (page(size(), 9, values(), 0, 9)[..9].to_vec(), "the header of a page is damaged"),
         ] {
             let error = check_pages(&wrong).unwrap_err().to_string();
             assert!(error.contains(why), "{error}, not {why}");

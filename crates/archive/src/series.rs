@@ -361,7 +361,10 @@ fn read_group(group: &dyn RowGroupReader, series: &mut Series) -> ParquetResult<
         let (texts, _) = bounded::column::<ByteArrayType>(group, 1 + at)?;
         for text in texts {
             if text.len() > LONGEST_LABEL {
-                return Err(ParquetError::General(format!("a label has {} bytes", text.len())));
+                return Err(ParquetError::General(format!(
+                    "a label has {} bytes, more than {LONGEST_LABEL}",
+                    text.len()
+                )));
             }
             let place = series.place(text.as_utf8()?);
             series.labels[at].push(place);
