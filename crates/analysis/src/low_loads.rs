@@ -25,6 +25,8 @@ use crate::unstamped::ServerCalibration;
 const CAPACITY_SD: f64 = 0.01;
 /// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
 const FALLS: f64 = 0.9;
+/// No full load has fewer users: one who has an answer does not ask again at the same instant.
+const LEAST_FULL: u32 = 8;
 /// Throughputs that differ by less than this many standard deviations of equal loads may differ by noise.
 const NOISE: f64 = 2.0;
 /// A JSON file beside a record: the mean processor time of a fixed computation in each second after the warm-up, in seconds.
@@ -339,7 +341,7 @@ fn full_load(result: &TrialResult) -> Option<FullLoad> {
 }
 
 /// The users who got most, and how much: the mean over populations of one size, in the order of measuring. Where sizes hardly differ, it
-/// is the one that was measured most often.
+/// is the one that was measured most often. Users who were measured less often than a full load of fewer show what a long queue changes.
 fn fullest(closed: &[FullLoad]) -> Option<(u32, Capacity)> {
     let of = |users: u32| {
         let same = || closed.iter().filter(move |load| load.users == users);
@@ -349,8 +351,13 @@ fn fullest(closed: &[FullLoad]) -> Option<(u32, Capacity)> {
         (users, Capacity { per_s: recent(&all), relative_sd, blocks: all.len() as u32, requests })
     };
     let sizes: Vec<(u32, Capacity)> = closed.iter().map(|load| of(load.users)).collect();
-    let most_per_s = sizes.iter().map(|size| size.1.per_s).fold(0.0, f64::max);
-    let busy = sizes.into_iter().filter(|size| size.1.per_s >= FALLS * most_per_s);
+    let is_queue = |queue: &(u32, Capacity)| {
+        let mut fewer = sizes.iter().filter(|size| (LEAST_FULL..queue.0).contains(&size.0));
+        fewer.any(|size| size.1.blocks > queue.1.blocks)
+    };
+    let without_queues = || sizes.iter().filter(|size| !is_queue(size));
+    let most_per_s = without_queues().map(|size| size.1.per_s).fold(0.0, f64::max);
+    let busy = without_queues().copied().filter(|size| size.1.per_s >= FALLS * most_per_s);
     busy.max_by(|a, b| a.1.blocks.cmp(&b.1.blocks).then(a.1.per_s.total_cmp(&b.1.per_s)))
 }
 
@@ -394,7 +401,9 @@ mod tests {
     #[test]
     fn the_full_load_is_the_one_measured_most_often_among_those_that_hardly_differ() {
         assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 420.0)])).unwrap().0, 8);
-        assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 520.0)])).unwrap().0, 256);
+        assert_eq!(fullest(&loads(&[(1, 400.0), (1, 410.0), (8, 520.0)])).unwrap().0, 8);
+        assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 520.0)])).unwrap().0, 8, "a queue");
+        assert_eq!(fullest(&loads(&[(8, 400.0), (256, 520.0)])).unwrap().0, 256);
         assert_eq!(fullest(&loads(&[(8, 400.0), (16, 410.0)])).unwrap().0, 16);
         assert!(fullest(&[]).is_none());
     }

@@ -187,9 +187,11 @@ pub(crate) struct Queue {
 pub(crate) const POPULATION_SD: f64 = 0.05;
 /// A fall of the throughput under a long queue, where there is one, is about as large as this, as a logarithm. Measured: 12 % to 20 %.
 const USUAL_FALL: f64 = 0.15;
+/// A rise that is smaller, as a logarithm, leaves the capacity that of the full load.
+const LEAST_RISE: f64 = 0.1;
 
 impl Queue {
-    /// How many times as long service takes, for service times of this squared coefficient of variation. A server has such a fall or has
+    /// How many times as long service takes, for service times of this squared coefficient of variation. A server has such a change or has
     /// none, with even odds before the measurement; `share` draws which, and `noise` is a standard normal value.
     pub(crate) fn longer(&self, scv: f64, share: f64, noise: f64) -> f64 {
         // Each measurement is the ratio of two throughputs some seconds apart, which counted answers.
@@ -197,11 +199,13 @@ impl Queue {
         let with_fall = variance + USUAL_FALL.powi(2);
         let log_density = |variance: f64| -0.5 * (self.longer.powi(2) / variance + libm::log(variance));
         let falls = 1.0 / (1.0 + libm::exp(log_density(variance) - log_density(with_fall)));
-        if self.longer <= 0.0 || share > falls {
+        let rises = self.longer < -LEAST_RISE;
+        if share > falls || self.longer <= 0.0 && !rises {
             return 1.0;
         }
         let known = USUAL_FALL.powi(2) / with_fall;
-        libm::exp(known * self.longer + noise * (known * variance).sqrt()).max(1.0)
+        let longer = libm::exp(known * self.longer + noise * (known * variance).sqrt());
+        if rises { longer.min(1.0) } else { longer.max(1.0) }
     }
 }
 

@@ -380,8 +380,10 @@ impl Draw {
         servers / mix.map_or(1.0, |mix| mix.longer)
     }
 
+    /// The highest throughput, which some servers reach in a long queue only.
     fn capacity_per_s(&self, servers: Option<u32>, mix: Option<&Mix>) -> f64 {
-        self.more(servers, mix) * self.path.capacity_per_s
+        let shortest = self.queues.iter().map(|queue| queue.1).fold(1.0, f64::min);
+        self.more(servers, mix) * self.path.capacity_per_s / shortest
     }
 
     /// The mean service time of the measured mix at the utilisation of the question.

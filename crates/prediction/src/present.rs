@@ -1,6 +1,6 @@
 //! Service times that depend on the number of requests present.
 //!
-//! Work that is done once for all that wait, such as waking a thread, shortens service in a queue. Threads that contend, or an event loop
+//! Work that is done once for all that wait, such as waking a thread or reading a table, shortens service in a queue. Threads that contend, or an event loop
 //! that polls every connection, lengthen it: where hundreds wait, such a server sustains less than its capacity, and a burst of arrivals
 //! or a slow spell may become an overload that lasts.
 
@@ -12,20 +12,20 @@ use crate::observed::{Observed, POPULATION_SD, Queue};
 use crate::points::interpolated;
 
 /// How many times as long service takes in populations larger than that of the full loads, as drawn: requests present, ascending, and
-/// times. Empty without any such population. Where service takes longer in a long queue, populations in between, measured for seconds, show
-/// from how many on.
+/// times. Empty without any such population. Where service in a long queue takes longer, or less long, populations in between, measured for
+/// seconds, show from how many on.
 pub(crate) fn drawn_queues(observed: &Observed, scv: f64, rng: &mut Rng) -> Vec<(f64, f64)> {
     let Some(first) = observed.queues.first() else { return Vec::new() };
     let (share, noise) = (unit(rng), StandardNormal.sample(rng));
     let longest = first.longer(scv, share, noise);
     let mut times: Vec<_> = observed.full_users.map(|users| (f64::from(users), 1.0)).into_iter().collect();
     let full = observed.full_users.and_then(|users| Some((users, observed.throughput_per_s(users)?)));
-    if let Some((full_users, full_per_s)) = full.filter(|_| longest > 1.0) {
+    if let Some((full_users, full_per_s)) = full.filter(|_| longest != 1.0) {
         let between = full_users + 1..first.users;
         for (users, per_s) in observed.closed.iter().filter(|population| between.contains(&population.0)) {
             let noise: f64 = StandardNormal.sample(rng);
             let longer = full_per_s / per_s * libm::exp(POPULATION_SD * noise);
-            times.push((f64::from(*users), longer.clamp(1.0, longest)));
+            times.push((f64::from(*users), longer.clamp(longest.min(1.0), longest.max(1.0))));
         }
     }
     let queue = |queue: &Queue| (f64::from(queue.users), queue.longer(scv, share, noise));

@@ -408,6 +408,20 @@ fn a_throughput_that_falls_with_a_long_queue_makes_the_interval_reach_the_overlo
     assert!(highest_s(1.33) > 10.0 * highest_s(1.0), "{} {}", highest_s(1.33), highest_s(1.0));
 }
 
+/// A server that works once for all that wait reaches its capacity in a long queue, which then forms. At 110/s service must be 1.1 times as
+/// fast as with 32 present, and with 512 it is 1.5625 times: between them, on a line, as many requests are present as need that time.
+#[test]
+fn a_throughput_that_rises_with_a_long_queue_takes_a_long_queue() {
+    let truth = Truth::new(Discipline::Fifo, 1, Law::Exponential { mean_s: SERVICE_S }, 0.0);
+    let observed = truth.observed(truth.measured_capacity(), None).with_queue(512, &[0.64; 2], 5_000.0);
+    let mut observed = observed.with_populations(&[(8, 100.0), (32, 100.0)]);
+    observed.full_users = Some(8);
+    let found = Predictor::new(&observed, 1).predict(&Question::at(110.0, 60_000)).unwrap();
+    near(found.capacity_per_s, 156.25, 0.05);
+    let present = 32.0 + 480.0 * (1.0 - 1.0 / 1.1) / 0.36;
+    near(found.mean_s, present / 110.0, 0.2);
+}
+
 /// Where throughput falls with a long queue, a population in between shows whether a short queue suffices.
 #[test]
 fn a_throughput_that_falls_early_makes_an_overload_likelier() {
