@@ -118,7 +118,7 @@ fn halved(measurements: u32) -> f64 {
 /// most differed by less than 1.3 %, those of a few by 6 %.
 const USUAL_DRIFT: f64 = 0.012;
 /// It counts as much as this many comparisons of two measurements. With both numbers the law of Student gives the highest probability to
-/// each full load of 131 validations on virtual machines with two processors, predicted from the full loads before it; 95 % of them lie
+/// each full load of 131 validations on virtual machines with two processors, predicted from the full loads before it; 94 % of them lie
 /// within its middle 95 %.
 const USUAL_WEIGHT: f64 = 2.5;
 /// The root of the mean square of the drifts of all those servers.
