@@ -57,7 +57,8 @@ pub use finding::reason::{Answers, AssumedLaw, Excess, PredictedBy, Reason, Tren
 pub use finding::severity::Severity;
 pub use finding::tail::TailMiss;
 pub use low_loads::{
-    COMPUTATION, LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads, recorded_loads,
+    COMPUTATION, LEAST_FULL, LowLoads, MeasuredLoad, falling_throughput, known_station, low_loads,
+    recorded_loads,
 };
 pub use replay::Replayed;
 pub use report::Report;

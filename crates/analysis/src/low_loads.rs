@@ -25,8 +25,8 @@ use crate::unstamped::ServerCalibration;
 const CAPACITY_SD: f64 = 0.01;
 /// Throughput that is a smaller share than this of the highest has fallen, beyond the noise of a few seconds.
 const FALLS: f64 = 0.9;
-/// No full load has fewer users: one who has an answer does not ask again at the same instant.
-const LEAST_FULL: u32 = 8;
+/// No full load has fewer users: a user who has an answer does not ask again at the same instant.
+pub const LEAST_FULL: u32 = 8;
 /// Throughputs that differ by less than this many standard deviations of equal loads may differ by noise.
 const NOISE: f64 = 2.0;
 /// A JSON file beside a record: the mean processor time of a fixed computation in each second after the warm-up, in seconds.
@@ -341,7 +341,8 @@ fn full_load(result: &TrialResult) -> Option<FullLoad> {
 }
 
 /// The users who got most, and how much: the mean over populations of one size, in the order of measuring. Where sizes hardly differ, it
-/// is the one that was measured most often. Users who were measured less often than a full load of fewer show what a long queue changes.
+/// is the one that was measured most often. A population that was measured less often than a smaller full load shows what a long queue
+/// changes.
 fn fullest(closed: &[FullLoad]) -> Option<(u32, Capacity)> {
     let of = |users: u32| {
         let same = || closed.iter().filter(move |load| load.users == users);

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use kendall_analysis::{MachineDrift, VALIDATION, ValidationReport, falling_throughput, known_station};
+use kendall_analysis::{
+    LEAST_FULL, MachineDrift, VALIDATION, ValidationReport, falling_throughput, known_station,
+};
 use kendall_archive::{Build, Machine, utc_now};
 use kendall_experiment::{Experiment, RunError};
 use kendall_load::Workload;
@@ -36,8 +38,6 @@ use series::Series;
 /// The full load has this many times the users that keep the server busy, so that requests wait: whether a queue ends depends on what the
 /// server answers while there is one, which may be less.
 const FULL: u32 = 4;
-/// No fewer users than this: a user who has an answer does not ask again at the same instant.
-const LEAST_USERS: u32 = 8;
 /// No more users than this at full load.
 const MOST_USERS: u32 = 128;
 /// The answers that one user gets while the throughput of closed populations is measured: with fewer, noise looks like a fall of the
@@ -155,7 +155,7 @@ impl Validation<'_> {
             .map_err(|source| RecordError::Write { path: self.folder.into(), source })?;
         let is_timed = awake.is_some() || longer_after_sleep().is_none();
         let mut series = Series::new(self, is_timed, cancel);
-        let users = (FULL * light.busy_users()).clamp(LEAST_USERS, MOST_USERS).min(self.setting.connections);
+        let users = (FULL * light.busy_users()).clamp(LEAST_FULL, MOST_USERS).min(self.setting.connections);
         series.rounds(users, &light, tell)?;
         let (loads, no_prediction) = series.high_loads(users, &light, tell)?;
         let recorded = series.observed()?;

@@ -1,8 +1,8 @@
 //! Service times that depend on the number of requests present.
 //!
-//! Work that is done once for all that wait, such as waking a thread or reading a table, shortens service in a queue. Threads that contend, or an event loop
-//! that polls every connection, lengthen it: where hundreds wait, such a server sustains less than its capacity, and a burst of arrivals
-//! or a slow spell may become an overload that lasts.
+//! Work that is done once for all that wait, such as waking a thread or reading a table, shortens service in a queue. Threads that contend,
+//! or an event loop that polls every connection, lengthen it: where hundreds wait, such a server sustains less than its capacity, and a
+//! burst of arrivals or a slow spell may become an overload that lasts.
 
 use kendall_evidence::Visit;
 use kendall_stats::random::{Rng, unit};
@@ -12,8 +12,8 @@ use crate::observed::{Observed, POPULATION_SD, Queue};
 use crate::points::interpolated;
 
 /// How many times as long service takes in populations larger than that of the full loads, as drawn: requests present, ascending, and
-/// times. Empty without any such population. Where service in a long queue takes longer, or less long, populations in between, measured for
-/// seconds, show from how many on.
+/// times. Empty without any such population. Where a long queue makes service longer or shorter, populations in between, measured for seconds,
+/// show from how many requests on.
 pub(crate) fn drawn_queues(observed: &Observed, scv: f64, rng: &mut Rng) -> Vec<(f64, f64)> {
     let Some(first) = observed.queues.first() else { return Vec::new() };
     let (share, noise) = (unit(rng), StandardNormal.sample(rng));
