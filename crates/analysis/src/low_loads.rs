@@ -354,7 +354,12 @@ fn fullest(closed: &[FullLoad]) -> Option<(u32, Capacity)> {
     let sizes: Vec<(u32, Capacity)> = closed.iter().map(|load| of(load.users)).collect();
     let is_queue = |queue: &(u32, Capacity)| {
         let mut fewer = sizes.iter().filter(|size| (LEAST_FULL..queue.0).contains(&size.0));
-        fewer.any(|size| size.1.blocks > queue.1.blocks)
+        fewer.any(|size| {
+            let gained = queue.1.per_s / size.1.per_s;
+            // Where throughput grows with the users, the fewer ones do not keep the server busy.
+            let is_busy = gained < 0.5 * f64::from(queue.0) / f64::from(size.0);
+            is_busy && size.1.blocks > queue.1.blocks
+        })
     };
     let without_queues = || sizes.iter().filter(|size| !is_queue(size));
     let most_per_s = without_queues().map(|size| size.1.per_s).fold(0.0, f64::max);
@@ -404,6 +409,7 @@ mod tests {
         assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 420.0)])).unwrap().0, 8);
         assert_eq!(fullest(&loads(&[(1, 400.0), (1, 410.0), (8, 520.0)])).unwrap().0, 8);
         assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (256, 520.0)])).unwrap().0, 8, "a queue");
+        assert_eq!(fullest(&loads(&[(8, 400.0), (8, 410.0), (64, 3_000.0)])).unwrap().0, 64, "not busy");
         assert_eq!(fullest(&loads(&[(8, 400.0), (256, 520.0)])).unwrap().0, 256);
         assert_eq!(fullest(&loads(&[(8, 400.0), (16, 410.0)])).unwrap().0, 16);
         assert!(fullest(&[]).is_none());
